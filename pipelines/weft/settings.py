@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from weft.chunking.settings import ChunkingSettings
 from weft.consolidation.settings import ConsolidationSettings
-from weft.domain.errors import ConfigurationError
+from weft.domain.errors import ConfigurationError, StoreError
 from weft.domain.sections import Section
 from weft.embedding.settings import EmbeddingSettings
 from weft.evaluation.settings import EvaluationSettings, QueryLogSettings
@@ -110,6 +110,18 @@ def load_settings(
         if settings.storage.settings == "kept":
             require_agreement(settings.model_dump(mode="json"), stored, root)
     return settings
+
+
+def require_store(settings: Settings) -> Path:
+    """The folder of the store.
+
+    Raises:
+        StoreError: There is none: a name mistyped would look like a store in which nothing was ever done.
+    """
+    root = Path(settings.storage.root)
+    if not root.is_dir():
+        raise StoreError(f"expected a store in {root}, found no such folder: name it with --store or storage.root")
+    return root
 
 
 def keep_settings(settings: Settings) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.duplicate_bench import collection
 from tests.support.opposed_texts import Pair, opposed, unopposed
-from weft.app.night import word_lists
+from weft.consolidation.steps.duplicates import word_lists
 from weft.quality.opposites import opposition
 from weft.quality.statements import Statements
 from weft.settings import load_settings

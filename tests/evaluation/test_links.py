@@ -16,8 +16,8 @@ from tests.support.duplicate_bench import collection
 from weft.app.collections import document_id, indexed, measuring
 from weft.app.searching.replay import StoreReplay
 from weft.catalog.catalog import Catalog
-from weft.consolidation.tending.duplicates import GenerationContents
-from weft.consolidation.tending.links import ExistingEdges, find_links
+from weft.consolidation.steps.duplicates import GenerationContents
+from weft.consolidation.steps.links import ExistingEdges, find_links
 from weft.domain.ids import ContentHash, content_hash
 from weft.embedding.encoders.encoder import load_encoder
 from weft.evaluation.measures.beir import Dataset, read_dataset
@@ -27,7 +27,7 @@ from weft.evaluation.measures.metrics import measure
 from weft.evaluation.measures.runs import as_ranked
 from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.learning.evidence import MICRO, Evidence
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.learning.uses import UsageKey
 from weft.settings import Settings, load_settings
 
@@ -117,7 +117,9 @@ def test_edges_of_use_do_no_harm(name: str, train: str, test: str, data_root: Pa
     edges = of_use(read_dataset(data_root / name, train), settings)
     queries = [as_query(query, settings.evaluation) for query in dataset.queries]
     with closing(StoreReplay(settings, times=0)) as replay:
-        sides = replay.rankings(queries, [(settings, Learned(Evidence(), edges=each)) for each in (NO_EDGES, edges)])
+        sides = replay.rankings(
+            queries, [(settings, LearnedVersion(Evidence(), parts_of(each))) for each in (NO_EDGES, edges)]
+        )
     without, with_edges = (
         measure(
             {

@@ -21,7 +21,7 @@ from weft.domain.ranking import Answer, Query
 from weft.embedding.encoders.encoder import load_encoder
 from weft.evaluation.measures.beir import Dataset, read_dataset
 from weft.evaluation.measures.measuring import measure_searcher
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.learning.evidence import Evidence
 from weft.retrieval.searcher import Searcher
 from weft.settings import Settings, load_settings

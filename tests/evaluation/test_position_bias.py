@@ -20,7 +20,7 @@ from weft.embedding.encoders.encoder import load_encoder
 from weft.evaluation.measures.beir import Dataset, read_dataset
 from weft.evaluation.measures.compare import Difference, compare
 from weft.evaluation.measures.measuring import measure_searcher
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
 from weft.ingestion.sources.corpus import corpus_name
 from weft.learning.beliefs import Beliefs

@@ -16,11 +16,12 @@ from tests.evaluation.test_conversation_retrieval import DEV, questions
 from weft.app.indexing import plan_of
 from weft.app.night import asking_night
 from weft.catalog.catalog import Catalog
+from weft.consolidation.steps.thinning import thinning_in
 from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep
 from weft.ingestion.pipeline import ingest
 from weft.learning.aliases import NO_ALIASES
 from weft.learning.evidence import Evidence
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.runtime.clock import system_clock
 from weft.runtime.ray.stages import HERE
 from weft.settings import Settings, load_settings
@@ -75,10 +76,11 @@ def test_what_is_passed_over_costs_little_recall(data_root: Path, tmp_path: Path
             rules = settings.consolidation.thinning.model_copy(update={"least_cosine": threshold})
             consolidation = settings.consolidation.model_copy(update={"thinning": rules})
             with asking_night(settings.model_copy(update={"consolidation": consolidation})) as night:
-                assert night.thinning is not None
                 assert night.recall is not None
-                found = night.thinning(Evidence(), NO_ALIASES)
-                for one in night.recall(Learned(Evidence()), Learned(Evidence(), thinned=found.proposed)):
+                found = thinning_in(night.catalog, Evidence(), NO_ALIASES, night.settings)
+                for one in night.recall(
+                    LearnedVersion(Evidence()), LearnedVersion(Evidence(), parts_of(found.proposed))
+                ):
                     row = name, f"{threshold:.1f}", len(found.proposed), contents, f"{one.questions} {one.source}"
                     table.add_row(*map(str, row), f"{one.before.mean:.4f}", f"{one.after.mean:.4f}")
                     if threshold == THRESHOLDS[0]:

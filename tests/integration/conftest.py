@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.consolidating import DAY, SETTINGS, unmoved
+from weft.app.night import JUDGING
 from weft.catalog.catalog import Catalog
 from weft.consolidation.night import Night
 from weft.runtime.clock import SECONDS_PER_DAY
@@ -36,9 +37,8 @@ def night(root: Path) -> Night:
     return Night(
         catalog=Catalog(root),
         tracking=Tracking.of(SETTINGS.tracking, root),
-        priors=SETTINGS.priors,
-        learning=SETTINGS.learning,
-        rules=SETTINGS.consolidation,
+        settings=SETTINGS,
+        steps=JUDGING,
         now=(DAY + 2.5) * SECONDS_PER_DAY,
         facts={"settings": SETTINGS.fingerprint},
         shadow=unmoved,

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from tests.support.parts import a_document
+from tests.support.printed import print_answer
 from tests.support.small_store import DirectionEncoder, published_store
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
-from weft.cli.searches.search import show
 from weft.domain.documents import Domain
 from weft.domain.events import ModelQuality, Report, Review
 from weft.domain.ranking import Answer, Query
-from weft.feedback.fold.reports import report_evidence
+from weft.feedback.fold.updates import report_evidence
 from weft.learning.evidence import Evidence, day_of
 from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
@@ -115,7 +115,7 @@ def test_an_answer_says_when_to_hand_over(catalog: Catalog, capsys: pytest.Captu
     assert asked(catalog, model="small").hand_off is None
     answer = asked(catalog, model="small", turn=30)
     assert answer_as_json(answer)["hand_off"]["due"] is True
-    show(answer, explain=False)
+    print_answer(answer)
     assert "hand over to another model" in " ".join(capsys.readouterr().out.split())
 
 

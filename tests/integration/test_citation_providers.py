@@ -15,15 +15,14 @@ from pydantic import SecretStr
 
 from tests.support.citation_server import Asked, Reply, a_service
 from weft.app.indexing import plan_of
-from weft.app.night import citations_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CITATIONS_FILE
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
-from weft.consolidation.citations.providers import JsonClient, RequestPolicy, providers_of
-from weft.consolidation.citations.refresh import RefreshResult, ServiceUnavailableError, due, refreshed
+from weft.cli.console.options import run_job
 from weft.consolidation.settings import CitationSettings
+from weft.consolidation.steps.citations import RefreshResult, ServiceUnavailableError, due, refresh, refreshed
+from weft.consolidation.steps.providers import JsonClient, RequestPolicy, providers_of
 from weft.domain.errors import ConfigurationError
 from weft.domain.links import Measure, Provider, Quadrant, Work, WorkCounts
 from weft.domain.ranking import Query
@@ -275,7 +274,7 @@ def night(store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict
 
     def asked(*more: str) -> dict[str, Any]:
         options = ["--set", "consolidation.calibration.probes=''", "--set", "extraction.enabled=false"]
-        assert _job.run(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
+        assert run_job(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
         steps: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])["steps"]
         return {name: count for name, count in steps["citations"].items() if name != "seconds"}
 
@@ -285,17 +284,16 @@ def night(store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict
 def test_counts_are_the_stores_and_searches_see_them(store: Path) -> None:
     """CIT-1, CIT-3: a rehearsal asks nobody, a refresh asks once, and searches name the quadrant from then on."""
     here = load_settings(assignments=[f"storage.root={store}", "extraction.enabled=false"], environment={})
-    assert citations_of(here, NOW) is None
+    catalog = Catalog(store)
+    assert refresh(catalog, here.consolidation.citations, NOW, dry_run=False) == RefreshResult()
     with a_service({"/graph/v1/paper/DOI:10.1/x": [Reply(body={**PAPER, "citationCount": 5_000})]}) as service:
-        rules = here.consolidation.model_copy(update={"citations": settings(service)})
-        refresh = citations_of(here.model_copy(update={"consolidation": rules}), NOW)
-        assert refresh is not None
+        rules = settings(service)
         with opened(here) as searcher:
             before = searcher.search(Query(text="when does a lease end"))
-        assert refresh(True) == RefreshResult(due=1)
+        assert refresh(catalog, rules, NOW, dry_run=True) == RefreshResult(due=1)
         assert (service.paths, (store / CITATIONS_FILE).exists()) == ([], False)
-        assert refresh(False) == RefreshResult(due=1, counted=1)
-        assert refresh(False) == RefreshResult()
+        assert refresh(catalog, rules, NOW, dry_run=False) == RefreshResult(due=1, counted=1)
+        assert refresh(catalog, rules, NOW, dry_run=False) == RefreshResult()
         assert len(service.paths) == 1
     with opened(here) as searcher:
         after = searcher.search(Query(text="when does a lease end"))

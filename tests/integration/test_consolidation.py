@@ -43,13 +43,14 @@ from weft.consolidation.champion import (
     follow_champion,
 )
 from weft.consolidation.improvement import Improvement
-from weft.consolidation.night import STEPS, Night
+from weft.consolidation.night import Night
 from weft.domain.documents import Domain
 from weft.domain.ids import PRIORS_VERSION
 from weft.domain.ranking import Scope, Signal
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import Evidence
-from weft.learning.pooling.fitted import FIT, Learned
+from weft.learning.parts import LearnedVersion
+from weft.learning.pooling.fitted import FIT, FittedWeights
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL
 
@@ -251,12 +252,12 @@ def test_fitted_weights_go_live_with_their_version_and_leave_with_it(root: Path,
     assert summary["fit"]["code"]["live"]
     assert summary["fit"]["code"]["change"] > 0.0
     catalog, now = night.catalog, night.now
-    fitted = catalog.learned.read(summary["learned"]).fitted
+    fitted = catalog.learned.read(summary["learned"]).part(FittedWeights)
     assert fitted is not None
     source = CatalogSource(catalog, SETTINGS.priors, clock=lambda: now)
-    pinned = source._now().fitted
+    pinned = source._now().learned.part(FittedWeights)
     assert pinned is not None
-    assert pinned.to_json() == fitted.to_json()
+    assert pinned.to_table() == fitted.to_table()
     live = read_beliefs(SETTINGS.priors, catalog.live.evidence(), now=now, fitted=fitted)
     weights = live.weights(Scope(Domain.CODE), fitted.by_domain[Domain.CODE].signals)
     assert {belief.level for belief in weights.values()} == {FIT}
@@ -265,19 +266,19 @@ def test_fitted_weights_go_live_with_their_version_and_leave_with_it(root: Path,
         LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=summary["learned"]
     )
     catalog.make_live(nothing)
-    assert source._now().fitted is None
+    assert source._now().learned.part(FittedWeights) is None
 
 
 def test_a_fit_that_questions_show_to_be_worse_stays_out(root: Path, night: Night) -> None:
     """CON-8: the gate compares on questions, too; what was counted goes live, and the report says why."""
     stream(root, 0, a_day(DAY, telling=Signal.FRESHNESS))
 
-    def improve(_former: Learned, latter: Learned) -> Sequence[Improvement]:
-        return [improved("ndcg_at_10", 0.5, 0.6 if latter.fitted is None else 0.4)]
+    def improve(_former: LearnedVersion, latter: LearnedVersion) -> Sequence[Improvement]:
+        return [improved("ndcg_at_10", 0.5, 0.6 if latter.part(FittedWeights) is None else 0.4)]
 
     summary = go(replace(night, logged=lambda: a_world(SETTINGS.priors, questions=100), improve=improve))
     assert not summary["fit"]["code"]["live"]
-    assert night.catalog.learned.read(summary["learned"]).fitted is None
+    assert night.catalog.learned.read(summary["learned"]).part(FittedWeights) is None
     assert summary["ndcg_at_10"]["after"] == 0.6
 
 
@@ -293,11 +294,11 @@ def test_a_rehearsal_changes_nothing(root: Path, night: Night) -> None:
 @pytest.mark.parametrize(
     "killed_before",
     [
-        f"{PUBLISH}._keep",
+        f"{PUBLISH}.keep_files",
         f"{TRACKING}.register",
         f"{TRACKING}.set_alias",
         f"{PUBLISH}.follow_champion",
-        f"{NIGHT}.report",
+        "weft.consolidation.report.writing.report",
         f"{NIGHT}.settle",
     ],
 )
@@ -351,7 +352,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     assert json.loads((folder / "learned" / "calibration.json").read_text())["method"] in {"beta", "isotonic"}
     assert not [path for path in folder.rglob("*") if path.suffix in {".pkl", ".pickle", ".joblib"}]
     children = [found for found in runs(night) if found.data.tags.get("mlflow.parentRunId") == run_id]
-    assert {child.info.run_name for child in children} == set(STEPS) - {"citations"}  # nobody was asked
+    assert {child.info.run_name for child in children} == {step.name for step in night.steps}
     version = client.get_model_version_by_alias(REGISTERED_MODEL, CHAMPION)
     assert version.source == f"{run.info.artifact_uri}/learned"
     told = [move for move in summary["moved"] if move["signal"] == Signal.LEXICAL]  # it told good from bad

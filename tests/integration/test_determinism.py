@@ -21,6 +21,7 @@ from weft.domain.ranking import Scope, Signal
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
 from weft.learning.evidence import Evidence
+from weft.learning.parts import parts_of
 from weft.runtime.ray.stages import HERE
 from weft.settings import load_settings
 
@@ -66,7 +67,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
         parent=None,
         evidence=Evidence.sum(outcomes),
         cut=Evidence(),
-        calibration=ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match),
+        parts=parts_of(ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)),
         priors=settings.priors.fingerprint,
         provenance={},
         mlflow_run_id=None,

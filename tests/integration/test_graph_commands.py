@@ -17,19 +17,20 @@ import pytest
 
 import weft
 from tests.support.ingestion import a_plan
+from tests.support.printed import print_answer
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.catalog.live import RELATIONS_FILE
 from weft.cli.main import main
-from weft.cli.searches.search import show
 from weft.domain.links import LinkKind, RelationSource
 from weft.domain.ranking import Answer, RankedResult
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.report import IndexOutcome
 from weft.learning.edges import LearnedEdge, LearnedEdges
 from weft.learning.evidence import Evidence
+from weft.learning.parts import parts_of
 from weft.retrieval.answer.reasons import reason, reasons, sentence_of
 from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
@@ -107,7 +108,7 @@ def test_a_superseded_result_names_its_successor_wherever_it_is_shown(store: Sto
     (relation,) = shown["relations"]
     assert (relation["kind"], relation["inward"], relation["uri"]) == ("supersedes", True, "tree/new.md")
     assert (relation["source"], relation["says"]) == ("declared", "superseded by tree/new.md")
-    show(answer, explain=False)
+    print_answer(answer)
     lines = store.capsys.readouterr().out.splitlines()
     at = next(number for number, line in enumerate(lines) if "tree/old.md:" in line)
     assert "superseded by tree/new.md" in "\n".join(lines[at : at + 4])
@@ -130,7 +131,7 @@ def test_show_prints_what_nights_found_from_both_ends(store: Store) -> None:
             LearnedEdge(together[0], LinkKind.CO_USED, together[1], RelationSource.LEARNED, 500_000),
         ]
     )
-    learned = LearnedState(parent=None, evidence=Evidence(), cut=Evidence(), edges=edges)
+    learned = LearnedState(parent=None, evidence=Evidence(), cut=Evidence(), parts=parts_of(edges))
     store.catalog.make_live(store.catalog.learned.publish(learned, expected_newest=None))
 
     def found(name: str) -> set[tuple[str, str, str, float]]:

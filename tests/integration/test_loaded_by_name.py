@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 BY_NAME = {
     "weft.cli.commands.ubi": "the import of User Behavior Insights, a command",
     "weft.feedback.events.ubi": "its rules",
-    "weft.consolidation.citations.providers": "who counts citations",
+    "weft.consolidation.steps.providers": "who counts citations",
     "weft.embedding.encoders.sparse": "what weighs terms",
     "weft.indexes.text.impact": "what indexes these weights",
     "weft.retrieval.channels.sparse": "what searches them",

@@ -9,17 +9,20 @@ from pathlib import Path
 import pytest
 
 from tests.support.nights import a_day, stream
+from weft.app.night import JUDGING
 from weft.catalog.catalog import Catalog
-from weft.catalog.learned import ALIASES_FILE
-from weft.consolidation import pipeline, publish
+from weft.consolidation import pipeline
 from weft.consolidation.champion import CHAMPION, follow_champion
-from weft.consolidation.night import Night
+from weft.consolidation.night import Night, NightContext, StepResult
 from weft.consolidation.pipeline import consolidate
-from weft.consolidation.tending.duplicates import Duplicates
+from weft.consolidation.report import writing
+from weft.consolidation.steps import gate, publish, recalibrate
+from weft.consolidation.steps.duplicates import Duplicates, FindDuplicates, duplicates_result
+from weft.consolidation.steps.merging import MergeEvidence
 from weft.domain.ids import ContentHash, content_hash
-from weft.learning.aliases import ContentAliases
+from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.evidence import Evidence
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.mlflow.tracking import Tracking
 from weft.settings import load_settings
@@ -40,10 +43,20 @@ def killed(*_arguments: object, **_options: object) -> None:
     raise Killed
 
 
-def by_aliases(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+def by_aliases(learned: LearnedVersion) -> Sequence[Sequence[ContentHash]]:
     """Rankings that aliases turn round."""
     ranking = [ContentHash(name) for name in "abcdefghij"]
-    return [ranking[::-1] if len(learned.aliases) else ranking]
+    return [ranking[::-1] if learned.part(ContentAliases) else ranking]
+
+
+class FoundDuplicates(FindDuplicates):
+    """The step that looks for near-duplicates, where these are there."""
+
+    def __init__(self, there: Duplicates) -> None:
+        self._there = there
+
+    def run(self, context: NightContext) -> StepResult:
+        return duplicates_result(self._there, context)
 
 
 @pytest.fixture
@@ -53,28 +66,32 @@ def night(tmp_path: Path) -> Night:
     return Night(
         catalog=Catalog(tmp_path),
         tracking=Tracking.of(SETTINGS.tracking, tmp_path),
-        priors=SETTINGS.priors,
-        learning=SETTINGS.learning,
-        rules=SETTINGS.consolidation,
+        settings=SETTINGS,
+        steps=[MergeEvidence(), FoundDuplicates(FOUND), *JUDGING[1:]],
         now=(DAY + 2.5) * SECONDS_PER_DAY,
         shadow=lambda _: [[A, B]],
-        duplicates=lambda *_: FOUND,
     )
 
 
 def live_aliases(night: Night) -> dict[ContentHash, ContentHash]:
     learned = night.catalog.pointer().learned
-    return {} if learned is None else dict(night.catalog.learned.read(learned).aliases.representatives)
+    return (
+        {}
+        if learned is None
+        else dict((night.catalog.learned.read(learned).part(ContentAliases) or NO_ALIASES).representatives)
+    )
 
 
 def test_a_roll_back_takes_aliases_back(night: Night) -> None:
     """CON-7a: aliases are a file of the learned version; with the former version every content speaks for itself."""
-    first = consolidate(replace(night, duplicates=None))["learned"]
+    first = consolidate(replace(night, steps=JUDGING))["learned"]
     again = dict(consolidate(night))
     assert again["learned"] != first  # nothing new was heard, and the memory is tended nevertheless
     assert again["steps"]["duplicates"]["applied"] == again["steps"]["duplicates"]["proposed"] == 2
     assert live_aliases(night) == {B: A, C: A}
-    believed = night.beliefs(Learned(night.catalog.live.evidence(), aliases=FOUND.aliases)).content_signals([A, B, C])
+    believed = night.beliefs(LearnedVersion(night.catalog.live.evidence(), parts_of(FOUND.aliases))).content_signals(
+        [A, B, C]
+    )
     assert len(set(believed.usage.tolist())) == 1
     night.tracking.set_alias(CHAMPION, first)
     follow_champion(night.catalog, night.tracking)
@@ -96,11 +113,11 @@ def test_a_night_that_a_person_is_to_judge_changes_nothing_meanwhile(night: Nigh
 @pytest.mark.parametrize(
     ("module", "step"),
     [
-        (pipeline, "recalibrate"),
-        (pipeline, "judge"),
-        (publish, "_keep"),
+        (recalibrate, "recalibrate"),
+        (gate, "judge"),
+        (publish, "keep_files"),
         (publish, "follow_champion"),
-        (pipeline, "report"),
+        (writing, "report"),
         (pipeline, "settle"),
     ],
 )
@@ -118,7 +135,9 @@ def test_a_killed_night_leaves_the_same_bits_to_the_next(
     stream(elsewhere, 0, a_day(DAY))
     unbroken = replace(night, catalog=Catalog(elsewhere), tracking=Tracking.of(SETTINGS.tracking, elsewhere))
     consolidate(unbroken)
-    files = [night_.catalog.learned.manifest(summary["learned"]).files[ALIASES_FILE] for night_ in (night, unbroken)]
+    files = [
+        night_.catalog.learned.manifest(summary["learned"]).files["aliases.parquet"] for night_ in (night, unbroken)
+    ]
     assert files[0] == files[1]
     assert live_aliases(night) == {B: A, C: A}
 
@@ -126,7 +145,9 @@ def test_a_killed_night_leaves_the_same_bits_to_the_next(
 def test_who_is_unsupported_gives_way(night: Night) -> None:
     """CON-6: an alias that is not found again expires, and evidence is what it was."""
     consolidate(night)
-    fewer = replace(night, duplicates=lambda *_: Duplicates(ContentAliases({B: A}), 1, (), ()))
+    fewer = replace(
+        night, steps=[MergeEvidence(), FoundDuplicates(Duplicates(ContentAliases({B: A}), 1, (), ())), *JUDGING[1:]]
+    )
     summary = dict(consolidate(fewer))
     assert (summary["steps"]["expiry"]["applied"], live_aliases(night)) == (1, {B: A})
     assert night.catalog.live.evidence() == a_day(DAY) + Evidence()

@@ -12,13 +12,14 @@ import pytest
 
 from tests.integration.test_night_duplicates import TEXTS, files_of, hashes, night, stored
 from tests.support.near_duplicates import denied, renumbered
-from weft.app.night import contradictions_of, duplicates_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.consolidation.champion import CHAMPION, follow_champion
+from weft.consolidation.steps.contradictions import contradictions_in
+from weft.consolidation.steps.duplicates import duplicates_in
 from weft.domain.links import LinkKind, Relation, RelationSource
 from weft.domain.ranking import Query
-from weft.learning.edges import NO_EDGES
+from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.learning.evidence import Evidence
 from weft.retrieval.answer.reasons import warnings
 from weft.runtime.mlflow.tracking import Tracking
@@ -59,7 +60,7 @@ def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.
     step = summary["steps"]["contradictions"]
     assert (step["proposed"], step["applied"], step["acting"]) == (len(TEXTS), len(TEXTS), len(TEXTS))
     assert step["waiting"] >= len(TEXTS)
-    edges = catalog.learned.read(summary["learned"]).edges.edges
+    edges = (catalog.learned.read(summary["learned"]).part(LearnedEdges) or NO_EDGES).edges
     assert {(each.content, each.target) for each in edges} == {
         tuple(sorted((of[f"{name}-own"], of[f"{name}-denied"]))) for name in TEXTS
     }
@@ -87,7 +88,8 @@ def test_a_night_names_what_contradicts_what(settings: Settings, capsys: pytest.
     assert settled["steps"]["expiry"]["proposed"] == 1
     tracking.set_alias(CHAMPION, summary["learned"])
     follow_champion(catalog, tracking)
-    assert len(catalog.learned.read(catalog.pointer().learned or summary["learned"]).edges) == len(TEXTS)
+    live = catalog.learned.read(catalog.pointer().learned or summary["learned"])
+    assert len(live.part(LearnedEdges) or NO_EDGES) == len(TEXTS)
 
 
 def uri_of(catalog: Catalog, stem: str) -> str:
@@ -101,10 +103,8 @@ def test_declared_and_found_contradictions_form_clusters(settings: Settings) -> 
     """CON-4, CON-10: what people declared stands in the report beside what was found, clusters hold both."""
     catalog = Catalog(Path(settings.storage.root))
     catalog.declare(Relation(uri_of(catalog, "cells-own"), LinkKind.CONTRADICTS, uri_of(catalog, "signing-own")))
-    find_duplicates, find_contradictions = duplicates_of(settings), contradictions_of(settings)
-    assert find_duplicates is not None
-    assert find_contradictions is not None
-    detected = find_contradictions(find_duplicates(Evidence(), ()), NO_EDGES, Evidence())
+    duplicates = duplicates_in(catalog, Evidence(), (), settings)
+    detected = contradictions_in(catalog, duplicates, NO_EDGES, Evidence(), settings)
     assert (detected.declared, detected.clusters) == (1, len(TEXTS) - 1)
     first = next(each for each in detected.examples if each.source == "declared")
     assert first.text

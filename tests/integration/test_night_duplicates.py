@@ -17,10 +17,11 @@ from weft.app.indexing import plan_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Query
 from weft.ingestion.pipeline import ingest
+from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.uses import UsageKey
 from weft.runtime.clock import day_of, system_clock
@@ -80,7 +81,7 @@ def stored(tmp_path: Path) -> Settings:
 
 def night(settings: Settings, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     """What the job says of a night."""
-    assert _job.run(consolidate, ["--store", settings.storage.root, *OPTIONS, "--json", *more]) == 0
+    assert run_job(consolidate, ["--store", settings.storage.root, *OPTIONS, "--json", *more]) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     return summary
 
@@ -116,10 +117,10 @@ def test_a_night_merges_what_says_the_same_and_nothing_else(
     summary = night(settings, capsys)
     assert summary["learned"] == catalog.pointer().learned == "v000001"
     assert summary["steps"].keys() == {
-        "citations", "merge", "duplicates", "contradictions", "links", "expiry", "thinning",
-        "recalibrate", "lessons", "gate", "publish", "report", "rebuild",
+        "merge", "citations", "successions", "duplicates", "contradictions", "links", "thinning", "rebuild",
+        "recalibrate", "fit", "expiry", "lessons", "gate", "publish", "report",
     }  # fmt: skip
-    aliases = catalog.learned.read(summary["learned"]).aliases
+    aliases = catalog.learned.read(summary["learned"]).part(ContentAliases) or NO_ALIASES
     for name in TEXTS:
         same = {of[f"{name}-{kind}"] for kind in ("own", "noisy", "reordered", "noticed")}
         assert {aliases.of(content) for content in same} == {supported if supported in same else min(same)}
@@ -151,7 +152,7 @@ def test_aliases_expire_with_their_contents(
     """CON-6, CON-7a: where a representative is gone the class has another; a roll-back gives every content back."""
     catalog, of = Catalog(Path(settings.storage.root)), hashes(settings)
     first = night(settings, capsys)["learned"]
-    aliases = catalog.learned.read(first).aliases
+    aliases = catalog.learned.read(first).part(ContentAliases) or NO_ALIASES
     kinds = {f"cells-{kind}" for kind in ("own", "noisy", "reordered", "noticed")}
     leader = next(name for name in kinds if of[name] in aliases.classes())
     (tmp_path / "files" / f"{leader}.txt").unlink()
@@ -165,6 +166,6 @@ def test_aliases_expire_with_their_contents(
 
     summary = night(settings, capsys)
     assert summary["steps"]["expiry"]["proposed"] == 3
-    expired = catalog.learned.read(summary["learned"]).aliases
+    expired = catalog.learned.read(summary["learned"]).part(ContentAliases) or NO_ALIASES
     assert of[leader] not in set(expired.representatives.values()) | expired.representatives.keys()
     assert {expired.of(content) for content in same} == {min(same)}

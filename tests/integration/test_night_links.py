@@ -10,8 +10,9 @@ from tests.integration.test_night_duplicates import TEXTS, files_of, hashes, nig
 from tests.support.nights import stream
 from weft.catalog.catalog import Catalog
 from weft.consolidation.champion import CHAMPION, follow_champion
+from weft.domain.ids import PRIORS_VERSION
 from weft.domain.links import LinkKind, RelationSource
-from weft.learning.edges import NO_EDGES
+from weft.learning.edges import LearnedEdges
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.uses import UsageKey
 from weft.runtime.clock import day_of, system_clock
@@ -54,7 +55,7 @@ def test_a_night_links_what_was_used_together(settings: Settings, capsys: pytest
     step = summary["steps"]["links"]
     assert (step["proposed"], step["applied"], step["similar"]) == (1, 1, 0)
     assert step["seconds"] > 0.0
-    (edge,) = catalog.learned.read(summary["learned"]).edges.edges
+    (edge,) = (catalog.learned.read(summary["learned"]).part(LearnedEdges) or LearnedEdges()).edges
     assert {edge.content, edge.target} == {of["cells"], of["signing"]}
     assert (edge.kind, edge.source, edge.micro) == (LinkKind.CO_USED, RelationSource.LEARNED, MICRO // 2)
     assert any('"co_used","learned"' in table.read_text("utf-8") for table in (root / "mlflow").rglob("links.csv"))
@@ -65,4 +66,4 @@ def test_a_night_links_what_was_used_together(settings: Settings, capsys: pytest
     tracking = Tracking.of(settings.tracking, root)
     tracking.set_alias(CHAMPION, alone["learned"])
     follow_champion(catalog, tracking)
-    assert catalog.learned.read(catalog.pointer().learned or "").edges == NO_EDGES  # type: ignore[arg-type]
+    assert catalog.learned.read(catalog.pointer().learned or PRIORS_VERSION).part(LearnedEdges) is None

@@ -16,12 +16,13 @@ from weft.app.indexing import plan_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.consolidation.champion import CHAMPION, follow_champion
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Query
 from weft.ingestion.pipeline import ingest
 from weft.learning.evidence import MICRO, Evidence
+from weft.learning.thinned import Thinned
 from weft.learning.uses import UsageKey
 from weft.runtime.clock import day_of, system_clock
 from weft.runtime.mlflow.tracking import Tracking
@@ -46,7 +47,7 @@ def night(settings: Settings, capsys: pytest.CaptureFixture[str], least_cosine: 
     asked = [part for rule in rules for part in ("--set", f"consolidation.thinning.{rule}")]
     plain = [part for each in PLAIN[1:] for part in ("--set", each)]
     options = ["--store", settings.storage.root, *OPTIONS, *plain, *asked, "--json", *more]
-    assert _job.run(consolidate, options) == 0
+    assert run_job(consolidate, options) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     return summary
 
@@ -74,7 +75,7 @@ def test_what_is_far_from_its_page_is_passed_over_and_given_back(
     assert not catalog.learned.versions()
 
     first = night(settings, capsys, 0.5)
-    step, thinned = first["steps"]["thinning"], catalog.learned.read(first["learned"]).thinned
+    step, thinned = first["steps"]["thinning"], catalog.learned.read(first["learned"]).part(Thinned) or Thinned()
     assert step["proposed"] == step["applied"] == step["thinned"] == len(thinned) == rehearsal["proposed"]
     assert step["own_recall_at_20_after"] >= 0.9 * step["own_recall_at_20_before"] > 0.0
     before = files_of(root)
@@ -93,7 +94,7 @@ def test_what_is_far_from_its_page_is_passed_over_and_given_back(
     stream(root, 0, Evidence(usage={used: MICRO}))
     second = night(settings, capsys, 0.5)
     assert second["steps"]["thinning"]["restored"] == 1
-    assert catalog.learned.read(second["learned"]).thinned == thinned - {content.content_hash}
+    assert catalog.learned.read(second["learned"]).part(Thinned) == thinned - {content.content_hash}
     tracking = Tracking.of(settings.tracking, root)
     tracking.set_alias(CHAMPION, first["learned"])
     follow_champion(catalog, tracking)
@@ -101,7 +102,7 @@ def test_what_is_far_from_its_page_is_passed_over_and_given_back(
     assert content.content_hash not in found(settings, words)
 
     off = night(settings, capsys, -1.0)
-    assert catalog.learned.read(off["learned"]).thinned == frozenset()
+    assert catalog.learned.read(off["learned"]).part(Thinned) is None
     assert content.content_hash in found(settings, words)
     assert catalog.verify(generation.manifest.id).content_hash == generation.manifest.content_hash
 

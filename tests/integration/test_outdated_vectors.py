@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from tests.support.rebuilding import NOTES, index, settings_of
-from weft.app.rebuilding import rebuild_of
+from weft.app.rebuilding import Rebuild, RebuildResult
 from weft.catalog.catalog import Catalog
-from weft.consolidation.tending.rebuild import Rebuild
 from weft.indexes.manifest import Manifest
 from weft.runtime.ray.stages import HERE
 
@@ -32,28 +30,26 @@ def test_vectors_are_trained_anew_once_most_contents_are_others(tmp_path: Path) 
     nothing, the next night has nothing to do, and what is rolled back is not made again.
     """
     settings, catalog = settings_of(tmp_path / "store"), Catalog(tmp_path / "store")
-    assert rebuild_of(settings) is None
-    rebuild = None
+    rebuild = Rebuild(settings, executor=HERE)
+    assert rebuild.rebuilt(may=True) == RebuildResult()
     for gone, share in ((0, 1.0), (100, 2 / 3), (200, (2 / 3) ** 2)):
         index(settings, tmp_path / "notes.parquet", range(gone, gone + NOTES))
         assert trained_on(catalog) == pytest.approx(share)
-        rebuild = cast("Rebuild", rebuild_of(settings, HERE))
-        found = rebuild(False)
+        found = rebuild.rebuilt(may=False)
         assert (found.changed, found.due) == (pytest.approx(1.0 - share), share < 0.5)
-    assert rebuild is not None
     before = live(catalog)
-    never = rebuild_of(settings_of(tmp_path / "store", "consolidation.rebuild.most_changed=1"), HERE)
-    assert not cast("Rebuild", never)(True).due
+    never = Rebuild(settings_of(tmp_path / "store", "consolidation.rebuild.most_changed=1"), executor=HERE)
+    assert not never.rebuilt(may=True).due
 
-    made = rebuild(True)
+    made = rebuild.rebuilt(may=True)
     after = live(catalog)
     assert (made.as_step()["applied"], made.generation) == (1, after.id)
     assert (after.content_hash, after.counts, trained_on(catalog)) == (before.content_hash, before.counts, 1.0)
     changed = {Path(name).name for name in after.files if after.files[name] != before.files[name]}
     assert "index.faiss" in changed
     assert changed.isdisjoint({"vectors.npy", "chunks.parquet", "contents.parquet", "texts.parquet"})
-    assert not rebuild(True).due
+    assert not rebuild.rebuilt(may=True).due
 
     catalog.rollback(before.id)
-    declined = rebuild(True)
+    declined = rebuild.rebuilt(may=True)
     assert (declined.declined, declined.due, catalog.pointer().generation) == (True, False, before.id)

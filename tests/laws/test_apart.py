@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.consolidation.tending.duplicates import GenerationContents
+from weft.consolidation.steps.duplicates import GenerationContents
 from weft.domain.ids import content_hash
 from weft.indexes.chunk_store import ChunkStore
 

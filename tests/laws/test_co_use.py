@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.consolidation.tending.links import co_uses, strength
+from weft.consolidation.steps.links import co_uses, strength
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.uses import UsageKey
 

@@ -9,12 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.catalog.catalog import Catalog
-from weft.catalog.learned import EDGES_FILE, LearnedState
+from weft.catalog.learned import LearnedState
 from weft.domain.errors import StoreError
 from weft.domain.ids import content_hash
 from weft.domain.links import LinkKind, RelationSource
-from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
+from weft.learning.edges import LearnedEdge, LearnedEdges
 from weft.learning.evidence import MICRO, Evidence
+from weft.learning.parts import parts_of
 
 CONTENTS = sorted(content_hash(letter) for letter in "abcdef")
 FOUND = st.builds(
@@ -61,8 +62,8 @@ def test_a_learned_version_holds_them_and_older_ones_have_none(tmp_path: Path) -
         LearnedState(parent=None, evidence=Evidence(), cut=Evidence()), expected_newest=None
     )
     second = catalog.learned.publish(
-        LearnedState(parent=first, evidence=Evidence(), cut=Evidence(), edges=found), expected_newest=first
+        LearnedState(parent=first, evidence=Evidence(), cut=Evidence(), parts=parts_of(found)), expected_newest=first
     )
-    assert catalog.learned.read(first).edges == NO_EDGES
-    assert catalog.learned.read(second).edges == found
-    assert not (tmp_path / "learned" / first / EDGES_FILE).exists()
+    assert catalog.learned.read(first).parts == {}
+    assert catalog.learned.read(second).part(LearnedEdges) == found
+    assert not (tmp_path / "learned" / first / "edges.parquet").exists()

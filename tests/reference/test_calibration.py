@@ -119,14 +119,14 @@ def test_outcomes_of_one_kind_never_make_certainty(good: bool) -> None:
 def test_a_calibration_survives_json_exactly(curve: BetaCurve | Isotonic) -> None:
     """CON-8."""
     calibration = ScoreCalibration(curve)
-    assert ScoreCalibration.from_json(calibration.to_json()) == calibration
+    assert ScoreCalibration.from_table(calibration.to_table()) == calibration
 
 
 @pytest.mark.parametrize("text", ["", "[]", json.dumps({"method": "oracle"}), json.dumps({"method": "beta", "a": 1})])
 def test_what_is_no_calibration_is_refused(text: str) -> None:
     """CON-8."""
     with pytest.raises(StoreError, match="calibration: expected one of"):
-        ScoreCalibration.from_json(text)
+        ScoreCalibration.from_table(text)
 
 
 def test_bands_mark_what_too_few_observations_support() -> None:

@@ -16,7 +16,7 @@ from weft.consolidation.champion import (
 from weft.consolidation.night import Night
 from weft.consolidation.pipeline import consolidate
 from weft.domain.ids import ContentHash, VersionName
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL
 from weft.settings import load_settings
 
@@ -33,11 +33,11 @@ def killed(*_arguments: object, **_options: object) -> None:
     raise Killed
 
 
-def unmoved(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+def unmoved(learned: LearnedVersion) -> Sequence[Sequence[ContentHash]]:
     return [[ContentHash("a"), ContentHash("b")]]
 
 
-def overturned(learned: Learned) -> Sequence[Sequence[ContentHash]]:
+def overturned(learned: LearnedVersion) -> Sequence[Sequence[ContentHash]]:
     """Rankings that whatever comes after the first day turns round."""
     ranking = [ContentHash(name) for name in "abcdefghij"]
     return [ranking if learned.evidence == FIRST_DAY else ranking[::-1]]
@@ -67,4 +67,4 @@ def state_of(root: Path) -> dict[str, bytes]:
 
 
 NIGHT, TRACKING = "weft.consolidation.pipeline", "weft.runtime.mlflow.tracking.Tracking"
-PUBLISH = "weft.consolidation.publish"
+PUBLISH = "weft.consolidation.steps.publish"

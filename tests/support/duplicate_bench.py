@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.support.near_duplicates import opposites, plantings
-from weft.app.night import word_lists
-from weft.consolidation.tending.duplicates import find_duplicates
+from weft.consolidation.steps.duplicates import find_duplicates, word_lists
 from weft.domain.ids import ContentHash, content_hash
 from weft.embedding.static_vectors import static_vectors
 from weft.learning.evidence import Evidence

@@ -27,9 +27,13 @@ from tests.support.duplicate_bench import collection, mixed
 from tests.support.near_duplicates import denied, noticed
 from tests.support.nights import a_day
 from tests.support.parts import ENCODER, a_document
-from weft.app.night import contradictions_of, duplicates_of, links_of, night_of, texts_of
+from weft.app.night import JUDGING, night_of
 from weft.catalog.catalog import Catalog
+from weft.consolidation.night import NightStep
 from weft.consolidation.pipeline import consolidate
+from weft.consolidation.steps.contradictions import FindContradictions
+from weft.consolidation.steps.duplicates import FindDuplicates
+from weft.consolidation.steps.links import FindLinks
 from weft.domain.ids import content_hash
 from weft.indexes import schemas
 from weft.indexes.builder import GenerationBuilder
@@ -133,26 +137,28 @@ def run_night(folder: Path, found: Path) -> None:
     """A night over that store, and what it took."""
     settings, began, used = settings_of(folder / "store"), time.perf_counter(), time.process_time()
     told: dict[str, dict[str, float]] = {}
-    step, since, at = "", used, began
+    step: NightStep | None = None
+    since, at = used, began
 
-    def announce(following: str) -> None:
+    def announce(following: NightStep | None) -> None:
         nonlocal step, since, at
         now, clock = time.process_time(), time.perf_counter()
-        told[step or "opening"] = {"seconds": clock - at, "cpu_s": now - since, "peak_mib": peak_mib()}
+        told["opening" if step is None else step.name] = {
+            "seconds": clock - at,
+            "cpu_s": now - since,
+            "peak_mib": peak_mib(),
+        }
         step, since, at = following, now, clock
 
     night = replace(
         night_of(settings),
-        duplicates=duplicates_of(settings),
-        contradictions=contradictions_of(settings),
-        links=links_of(settings, system_clock()),
-        texts=texts_of(settings),
+        steps=[JUDGING[0], FindDuplicates(), FindContradictions(), FindLinks(), *JUDGING[1:]],
         probe=None,
         announce=announce,
     )
     with linear_algebra_threads(1):
         summary = consolidate(night)
-    announce("")
+    announce(None)
     peak = max(each["peak_mib"] for each in told.values())
     took = {"seconds": time.perf_counter() - began, "cpu_s": time.process_time() - used, "peak_mib": peak}
     steps = {name: summary["steps"].get(name, {}) | of_step for name, of_step in told.items()}

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weft.app import night as nights
+from weft.consolidation.night import NightStep
 from weft.consolidation.pipeline import consolidate
 from weft.settings import load_settings
 
@@ -41,7 +42,7 @@ def run_night(store: Path, now: float, death: Death | None = None, times: Path |
     settings = load_settings(assignments=[f"storage.root={store}", *ASSIGNMENTS], environment={})
     begun: list[float] = []
 
-    def announce(_step: str) -> None:
+    def announce(_step: NightStep) -> None:
         begun.append(time.perf_counter())
         if death is not None and len(begun) == death.step:
             threading.Timer(death.delay_s, os.kill, [os.getpid(), signal.SIGKILL]).start()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.app.indexing import plan_of
-from weft.app.rebuilding import rebuild_of
+from weft.app.rebuilding import Rebuild
 from weft.catalog.catalog import Catalog
 from weft.ingestion.pipeline import ingest
 from weft.runtime.ray.stages import HERE
@@ -38,7 +38,6 @@ def index(settings: Settings, source: Path, numbers: Sequence[int]) -> None:
 
 def rebuild_store(root: Path, ready: Event) -> None:
     """Make the generation of a store anew, where that is due; runs in a process that may be killed."""
-    rebuild = rebuild_of(settings_of(root), HERE)
+    rebuild = Rebuild(settings_of(root), executor=HERE)
     ready.set()
-    assert rebuild is not None
-    rebuild(True)
+    rebuild.rebuilt(may=True)

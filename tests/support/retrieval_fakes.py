@@ -26,6 +26,7 @@ from weft.learning.evidence import Evidence
 from weft.learning.observe.accuracy import Checks, read_checks
 from weft.learning.observe.citations import CitationsByUse
 from weft.learning.observe.triggers import LearnedTriggers
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.retrieval.channels.run import Hits
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import RetrievalSettings
@@ -365,12 +366,16 @@ class MemorySource:
 
     def take(self, previous: Snapshot | None) -> Snapshot:
         generation = self._generations[self.version]
-        return replace(a_snapshot(generation, GenerationId(f"gen-{self.version}")), calibration=self._calibration)
+        return replace(
+            a_snapshot(generation, GenerationId(f"gen-{self.version}")),
+            learned=LearnedVersion(Evidence(), parts_of(self._calibration)),
+        )
 
 
 def a_snapshot(generation: MemoryGeneration, generation_id: GenerationId) -> Snapshot:
-    filters = RowFilter(generation.chunks)
-    return Snapshot(generation_id, generation, filters, VersionName("none"), EvenBeliefs())  # type: ignore[arg-type]
+    filters, learned = RowFilter(generation.chunks), LearnedVersion(Evidence())
+    name = VersionName("none")
+    return Snapshot(generation_id, generation, filters, name, learned, EvenBeliefs())  # type: ignore[arg-type]
 
 
 def having_said(searcher: Searcher, *said: Evidence) -> Searcher:

@@ -45,13 +45,15 @@ from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import COMMITTED, RealQuestion
 from tests.support.week_corpus import Standing, WeekCorpus, make_corpus
 from weft.app.collections import measuring
-from weft.app.indexing import headline, plan_of
-from weft.app.night import asking_night, run_visibly
+from weft.app.indexing import plan_of
+from weft.app.night import asking_night
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
+from weft.cli.commands.consolidate import run_visibly
+from weft.cli.reports.indexing import headline
 from weft.consolidation.champion import promote
-from weft.consolidation.gate import Decision
 from weft.consolidation.night import Night
+from weft.consolidation.steps.gate import Decision
 from weft.domain.ids import QueryId, SessionId, VersionName
 from weft.domain.links import LinkKind
 from weft.domain.ranking import Answer, Query
@@ -60,6 +62,7 @@ from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.run.updater import Updater
 from weft.ingestion.pipeline import ingest
+from weft.learning.edges import LearnedEdges
 from weft.retrieval.searcher import Searcher
 from weft.runtime import clock as clocks
 from weft.runtime.kafka.log import Record
@@ -74,7 +77,7 @@ ROUNDS = 4
 USERS = 40
 NAMES = ("flask", "black", "mypy", "pytest", "celery")
 FOUND = (LinkKind.SUPERSEDES, LinkKind.CONTRADICTS)
-STEPS = ("duplicates", "links", "contradictions")
+STEPS = ("successions", "duplicates", "links", "contradictions")
 HALVES = ("asked", "unasked")
 WIDTH = 200
 
@@ -237,7 +240,8 @@ def acting(root: Path, corpus: WeekCorpus) -> dict[str, tuple[int, int]]:
     """Relations that the live version has found between contents, how many of them hold, and how many there are."""
     catalog = Catalog(root)
     learned = catalog.pointer().learned
-    edges = () if learned is None else catalog.learned.read(learned).edges.of_kinds(FOUND).edges
+    stored = None if learned is None else catalog.learned.read(learned).part(LearnedEdges)
+    edges = () if stored is None else stored.of_kinds(FOUND).edges
     holds: dict[str, list[bool]] = {kind.value: [] for kind in FOUND}
     with closing(catalog.open_live()) as generation:
         for each in edges:

@@ -25,7 +25,7 @@ PARTITION_TABLES = {f"feedback/store/{path.name}" for path in (ROOT / "pipelines
 """The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
 
 
-HOOKS = {"app/lessons/board.py", "app/lessons/hook.py"}
+HOOKS = {"app/lessons/board.py", "app/lessons/keeping.py"}
 """A hook answers within a tenth of a second: it imports nothing to open the table with."""
 
 
@@ -49,10 +49,10 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "faiss": {"indexes/dense/vectors.py", "indexes/dense/close_pairs.py"},
         "jnius": {"indexes/text/jvm.py"},
         "pyserini": {"indexes/text/jvm.py"},
-        "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py", "runtime/kafka/gaps.py"},
+        "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py"},
         "confluent_kafka": {"runtime/kafka/reader.py"},
         "duckdb": {"runtime/storage/tables.py"},
-        "polars": {"consolidation/tending/duplicates.py", "consolidation/tending/links.py"},
+        "polars": {"consolidation/steps/duplicates.py", "consolidation/steps/links.py"},
         "mlflow": {"runtime/mlflow/tracking.py"},
         "sentence_transformers": {
             f"embedding/encoders/{name}.py" for name in ("sentence_encoder", "cross_encoder", "sparse")

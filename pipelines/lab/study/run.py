@@ -30,16 +30,16 @@ from lab.stores import BackgroundUpdaters, isolated_store
 from lab.study.probabilities import ProbabilityReport, judged_bins, probability_report
 from lab.study.report import CONVEX, FITTED, PRIOR, WITH_EFFECTS, StudyResult
 from weft.app.collections import document_id, indexed
+from weft.app.log_evaluation import collected
 from weft.app.night import logged_of
 from weft.app.searching.engines import source_of
 from weft.app.searching.replay import StoreReplay, caching_engines
 from weft.catalog.catalog import Catalog
 from weft.cli.console.terminal import stderr
-from weft.cli.reports.query_log import collected
-from weft.consolidation.fitting import fit_all
 from weft.consolidation.probes import probed, shown_matches
-from weft.consolidation.recalibrate import curves_of
 from weft.consolidation.settings import FOLDS, SEED
+from weft.consolidation.steps.fitting import fit_all
+from weft.consolidation.steps.recalibrate import curves_of
 from weft.domain.errors import SourceError
 from weft.domain.ids import QueryId, SessionId
 from weft.domain.matching import MatchFeatures
@@ -54,8 +54,9 @@ from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
 from weft.learning.calibration.matching import MatchCalibration, answering_from, match_bins
 from weft.learning.evidence import Evidence
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.learning.pooling.fit import LoggedSignals
-from weft.learning.pooling.fitted import FittedWeights, Learned
+from weft.learning.pooling.fitted import FittedWeights
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
@@ -130,7 +131,9 @@ class Bench:
     def values(self, evidence: Evidence, *, effects: bool, fitted: FittedWeights | None = None) -> Values:
         """The headline measure on the held-out queries under what the evidence says, and what a night fitted."""
         asking = self._pages_of(self.dataset.queries)
-        (rankings,) = self._replay.rankings(asking, [(self._retrieving(effects=effects), Learned(evidence, fitted))])
+        (rankings,) = self._replay.rankings(
+            asking, [(self._retrieving(effects=effects), LearnedVersion(evidence, parts_of(fitted)))]
+        )
         return self.measured({query.query_id: placed for query, placed in zip(asking, rankings, strict=True)})
 
     def learned(self, evidence: Evidence, *, effects: bool) -> list[Answer]:
@@ -271,7 +274,7 @@ def run(
         for count in marks if fit else ():
             nights = [each[count] for each in taught]
             by_deal[_named(count) + FITTED] = [
-                bench.values(night.evidence, effects=False, fitted=night.fitted) for night in nights
+                bench.values(night.evidence, effects=False, fitted=night.part(FittedWeights)) for night in nights
             ]
         worth = [
             measure_probabilities(bench, lessons, each[marks[-1]], foreign_queries)
@@ -341,7 +344,7 @@ def _taught(
     *,
     deal: int,
     fit: bool,
-) -> dict[int, Learned]:
+) -> dict[int, LearnedVersion]:
     """Let users ask what they know the answer of, through Kafka and the updaters; what was learned at every mark."""
     catalog = Catalog(Path(settings.storage.root))
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
@@ -378,7 +381,7 @@ def _taught(
                 if fit:
                     collected(root, settings)
                     logged = logged_of(settings)
-                learned[upto] = Learned(evidence, bench.fitted(logged(), evidence) if logged else None)
+                learned[upto] = LearnedVersion(evidence, parts_of(bench.fitted(logged(), evidence) if logged else None))
     return learned
 
 

@@ -20,7 +20,7 @@ from weft.evaluation.settings import EvaluationSettings
 from weft.ingestion.questions import StoredQuestion, stored_questions
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.edges import LearnedEdges
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion
 from weft.retrieval.settings import ResultUnit
 from weft.settings import Settings
 
@@ -63,7 +63,7 @@ Asked = tuple[QuestionSet, Settings, StoreReplay]
 """Questions, and what they are asked under and of."""
 
 
-FindSuperseded = Callable[[LearnedEdges], Collection[ContentHash]]
+FindSuperseded = Callable[[LearnedEdges | None], Collection[ContentHash]]
 """Contents of what is live that stand in nothing but what something supersedes, by declared and these edges."""
 
 
@@ -77,17 +77,16 @@ def improve_of(
     if not asked:
         return None
 
-    def improvements(former: Learned, candidate: Learned) -> list[Improvement]:
+    def improvements(former: LearnedVersion, candidate: LearnedVersion) -> list[Improvement]:
         measured: list[Improvement] = []
-        outdated = superseded(candidate.edges)
+        outdated = superseded(candidate.part(LearnedEdges))
         for every, under, replay in asked:
             questions = current(every, outdated)
             if not questions.queries:
                 continue
             rankings = replay.rankings(questions.queries, [(under, former), (under, candidate)])
-            measured += improvements_of(
-                questions, rankings, settings.evaluation, measures=measures, aliases=candidate.aliases
-            )
+            aliases = candidate.part(ContentAliases) or NO_ALIASES
+            measured += improvements_of(questions, rankings, settings.evaluation, measures=measures, aliases=aliases)
         return measured
 
     return improvements

@@ -1,28 +1,38 @@
-"""Making the live generation anew from its stored texts: cut by the sizes believed in, or trained anew (CON-7)."""
+"""Making the live generation anew from its stored texts: cut by the sizes believed in, or trained anew (CON-7).
+
+Generations are built one upon the other. Each takes the quantisers of its vectors from the one before, as long as they
+reach the recall that is asked for; the more contents are others, the more lists a search has to visit for it.
+"""
 
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import ClassVar
 
 from weft.app.indexing import LOCK, plan_of, run
 from weft.catalog.catalog import Catalog
-from weft.consolidation.tending.rebuild import (
-    MovedSize,
-    Rebuild,
-    RebuildResult,
-    Snapshots,
-    moved_sizes,
-    same_sizes,
-    within_window,
-)
+from weft.consolidation.night import NightContext, StepResult, When
+from weft.consolidation.steps.gate import GateOutcome
+from weft.domain.chunks import Overflow, pairs_of
 from weft.domain.documents import Domain
 from weft.domain.errors import WeftError
 from weft.embedding.tokens import load_token_counter
 from weft.indexes.manifest import Manifest
 from weft.ingestion.sizing import SIZING, live_sizes, snapshots
-from weft.learning.observe.sizes import last_day, read_sizing
+from weft.learning.observe.sizes import (
+    AFTER,
+    BEFORE,
+    MINIMUM,
+    OVERFLOW,
+    TARGET,
+    DomainSizing,
+    SizingBeliefs,
+    last_day,
+    read_sizing,
+)
 from weft.runtime.ray.cluster import connect
 from weft.runtime.ray.stages import ON_CLUSTER, Executor
 from weft.runtime.storage.locks import exclusive_lock
@@ -30,35 +40,113 @@ from weft.settings import Settings
 
 log = logging.getLogger(__name__)
 
+_PAIRS = {TARGET: "target", MINIMUM: "min", BEFORE: "before", AFTER: "after"}
+"""By size, its name in a snapshot."""
+_BOUNDED = frozenset({"max", "target"})
+"""Names of sizes that no chunk reaches beyond the encoder's window."""
 
-def rebuild_of(settings: Settings, executor: Executor | None = None) -> Rebuild | None:
-    """Makes the live generation anew where beliefs about sizes have moved beyond their interval, or its vectors were
-    trained on too many other contents; None without one.
+Snapshots = Mapping[str, Sequence[str]]
+"""Sizes in force by domain, as a manifest keeps them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MovedSize:
+    """A size that chunks were cut with and that is not believed any more."""
+
+    domain: str
+    size: str
+    before: str  # in force
+    after: str  # what the next generation is cut with
+    low: float  # The interval of the belief; of a strategy that of its share. `before` lies outside
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildResult:
+    """What became of the live generation."""
+
+    moved: Sequence[MovedSize] = ()  # why it is to be cut anew; nothing where it is not
+    # whether a generation with these very sizes, or trained anew on the same contents, was taken back; it is not
+    # made again
+    declined: bool = False
+    generation: str = ""  # what was made of it; "" where nothing was
+    reason: str = ""  # why not, where it was due
+    counts: Mapping[str, float] = field(default_factory=dict)
+    changed: float = 0.0  # share of the contents that were not there when the quantisers of vectors were trained
+    outdated: bool = False  # whether that is more than a setting allows
+
+    @property
+    def due(self) -> bool:
+        """Whether there is something to do."""
+        return (bool(self.moved) or self.outdated) and not self.declined
+
+    def as_step(self) -> dict[str, float]:
+        """What a report counts."""
+        return {
+            "proposed": int(self.due),
+            "applied": int(bool(self.generation)),
+            "moved": len(self.moved),
+            "changed": self.changed,
+            "declined": int(self.declined),
+            **self.counts,
+        }
+
+
+class Rebuild:
+    """Makes the live generation anew where beliefs about sizes moved beyond their interval, or its vectors were trained
+    on too many other contents.
 
     Texts and vectors come from the store, so that only chunks that come out otherwise are embedded. What is made is a
     generation like any other: `weft generations rollback` takes it back, and no night makes it again.
-    """
-    catalog = Catalog(Path(settings.storage.root))
-    if catalog.pointer().generation is None:
-        return None
 
-    def rebuild(may: bool) -> RebuildResult:
+    Args:
+        acts: Whether something is made; else it is only found out. Nor does a night that waits for review make any.
+        executor: What indexes; the configured cluster where None.
+    """
+
+    name: ClassVar[str] = "rebuild"
+    says: ClassVar[str] = "cutting documents anew, where other sizes are believed in"
+
+    def __init__(self, settings: Settings, *, acts: bool = True, executor: Executor | None = None) -> None:
+        self.when = When.ALWAYS if acts else When.FRESH
+        self._settings, self._acts, self._executor = settings, acts, executor
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`."""
+        judgement = context.outcome(GateOutcome)
+        waits = judgement is not None and not judgement.verdict.decision.goes_live
+        return result_of(self.rebuilt(may=self._acts and not context.dry_run and not waits))
+
+    def rebuilt(self, *, may: bool) -> RebuildResult:
+        """What is due, and where it may be done, what came of it."""
+        settings, catalog = self._settings, Catalog(Path(self._settings.storage.root))
+        if catalog.pointer().generation is None:
+            return RebuildResult()
         rebuilt = due(settings, catalog)
         if not rebuilt.due or not may:
             return rebuilt
         plan = replace(plan_of(settings, []), declared=(), retrained=rebuilt.outdated)
         try:
             with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
-                if executor is None:
+                if self._executor is None:
                     connect(settings.cluster)
-                outcome = run(plan, executor=executor or ON_CLUSTER)
+                outcome = run(plan, executor=self._executor or ON_CLUSTER)
         except WeftError as error:
             log.warning("not made anew, the next night tries again: %s", error)
             return replace(rebuilt, reason=str(error))
         made = outcome.generation if outcome.published else ""
         return replace(rebuilt, generation=made, counts={"documents": outcome.documents, "chunks": outcome.chunks})
 
-    return rebuild
+
+def result_of(rebuilt: RebuildResult) -> StepResult:
+    """What a night says of it."""
+    note = ""
+    if rebuilt.moved or rebuilt.outdated:
+        outcome = "was made so once and taken back" if rebuilt.declined else "is made anew, if this night goes live"
+        moved = f"{len(rebuilt.moved)} sizes moved" if rebuilt.moved else ""
+        outdated = f"its vectors were trained without {rebuilt.changed:.0%} of its contents" if rebuilt.outdated else ""
+        note = f"the live generation {outcome}: {', '.join(filter(None, (outdated, moved)))}"
+    return StepResult(counts=rebuilt.as_step(), examples=[asdict(each) for each in rebuilt.moved], note=note)
 
 
 def due(settings: Settings, catalog: Catalog) -> RebuildResult:
@@ -95,3 +183,63 @@ def _moved(settings: Settings, catalog: Catalog, cut_by: Snapshots, wanted: Snap
     domains = {Domain(str(each)) for each in generation.chunks.table("documents")["domain"].unique().to_pylist()}
     generation.close()
     return moved_sizes(cut_by, wanted, believed, domains, level=settings.priors.interval.level)
+
+
+def moved_sizes(
+    in_force: Snapshots, wanted: Snapshots, believed: SizingBeliefs, domains: Collection[Domain], *, level: float
+) -> list[MovedSize]:
+    """The sizes in force that lie outside the interval of what is believed, and that would come out otherwise."""
+    moved: list[MovedSize] = []
+    for domain in sorted(domains):
+        before, after = (pairs_of(sizes.get(domain.value, ())) for sizes in (in_force, wanted))
+        for size in (*_PAIRS, OVERFLOW):
+            name = _PAIRS.get(size, size)
+            if name not in before or before[name] == after.get(name):
+                continue
+            low, high = _interval(believed[domain], size, before[name], level)
+            # Of strategies: the share that speaks for the next one lies above all that may speak for the one in force.
+            value = believed[domain].overflow.mean[_place(after[name])] if size == OVERFLOW else float(before[name])
+            if not low <= value <= high:
+                moved.append(MovedSize(domain.value, size, before[name], after[name], low, high))
+    return moved
+
+
+def same_sizes(one: Snapshots, other: Snapshots) -> bool:
+    """Whether two generations were cut alike, whichever learned versions put that in force."""
+    return _numbers(one) == _numbers(other)
+
+
+def within_window(sizes: Snapshots, window: int) -> dict[str, list[str]]:
+    """Sizes as they cut for an encoder that reads `window` tokens: no larger one makes a difference.
+
+    Examples:
+        >>> within_window({"code": ["max=4096", "target=300", "min=30", "overflow=recursive"]}, 254)
+        {'code': ['max=254', 'target=254', 'min=30', 'overflow=recursive']}
+    """
+    return {
+        domain: [
+            f"{name}={min(int(value), window)}" if name in _BOUNDED else f"{name}={value}"
+            for name, value in pairs_of(each).items()
+        ]
+        for domain, each in sizes.items()
+    }
+
+
+def _numbers(sizes: Snapshots) -> dict[str, dict[str, str]]:
+    pairs = {domain: pairs_of(each) for domain, each in sizes.items()}
+    return {
+        domain: {name: value for name, value in each.items() if name != "learned"} for domain, each in pairs.items()
+    }
+
+
+def _interval(believed: DomainSizing, size: str, before: str, level: float) -> tuple[float, float]:
+    """The interval of a size; of a strategy that of the share that speaks for the one in force."""
+    if size == OVERFLOW:
+        return believed.overflow.interval(level)[_place(before)]
+    low, high = believed.sizes[size].interval(level)
+    longer = believed.shortfall if size == TARGET else 1.0
+    return low * longer, high * longer
+
+
+def _place(strategy: str) -> int:
+    return list(Overflow).index(Overflow(strategy))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,12 +16,13 @@ from weft.catalog.pointer import PointerFile
 from weft.catalog.staging import StagingArea
 from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
 from weft.domain.ids import PRIORS_VERSION, VersionName
-from weft.learning.aliases import NO_ALIASES, ContentAliases
+from weft.learning.aliases import ContentAliases
 from weft.learning.calibration.scores import ScoreCalibration
-from weft.learning.edges import NO_EDGES, LearnedEdges
+from weft.learning.edges import LearnedEdges
 from weft.learning.evidence import SCHEMA, TEXTS_BY_NUMBER, Evidence
+from weft.learning.parts import LearnedVersion, Part, parts_of
 from weft.learning.pooling.fitted import FittedWeights
-from weft.learning.thinned import NOTHING_THINNED, Thinned, thinned_of, thinned_table
+from weft.learning.thinned import Thinned
 from weft.runtime.storage.errors import named, refused
 from weft.runtime.storage.files import (
     file_hashes,
@@ -35,29 +36,24 @@ from weft.runtime.storage.parquet import read_parquet
 
 EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"
-CALIBRATION_FILE = "calibration.json"
-FITTED_FILE = "fitted.json"
-ALIASES_FILE = "aliases.parquet"
-EDGES_FILE = "edges.parquet"
-THINNED_FILE = "thinned.parquet"
 FORMAT = 1
 
-Part = TypeVar("Part")
+PARTS: tuple[type[Part], ...] = (
+    ContentAliases,  # contents that stand for one another (CON-2)
+    LearnedEdges,  # between contents (CON-3, CON-4)
+    Thinned,  # contents that searches of everything pass over (CON-5)
+    FittedWeights,  # of domains in which a fit beats counting (CON-8)
+    ScoreCalibration,  # from score to P(good), where outcomes are enough (CON-8)
+)
+"""What a version may hold beside evidence: a part is stored and read back because it stands here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedState:
-    """What a night learned."""
+class LearnedState(LearnedVersion):
+    """A learned version as it is published: its evidence is the base that is read with what is streamed since."""
 
     parent: VersionName | None  # the version it was built on, None for the first
-    evidence: Evidence  # the base that searches read together with what is streamed since
     cut: Evidence  # the sum of the updaters' snapshots when it was cut
-    calibration: ScoreCalibration | None = None  # from score to P(good), None while outcomes are too few
-    # weights fitted to logged outcomes, of the domains in which they go live; None where there are none
-    fitted: FittedWeights | None = None
-    aliases: ContentAliases = NO_ALIASES  # contents that stand for one another (CON-2)
-    edges: LearnedEdges = NO_EDGES  # between contents, found by nights (CON-3, CON-4)
-    thinned: Thinned = NOTHING_THINNED  # contents that searches of everything pass over (CON-5)
     priors: str = ""  # hash of the priors it was judged under
     # further decisions that searches follow, such as the fusion mode
     policy: Mapping[str, Any] = field(default_factory=dict)
@@ -104,7 +100,7 @@ class LearnedStore:
         staging = self.staging.stage()
         try:
             with named(staging):
-                write_tables(staging, state)
+                write_tables(staging, state, state.cut)
             with self._pointer.writing():
                 newest = self.newest()
                 if newest != expected_newest:
@@ -135,11 +131,7 @@ class LearnedStore:
             parent=manifest.parent,
             evidence=read_evidence(folder / EVIDENCE_FILE),
             cut=read_evidence(folder / CUT_FILE),
-            calibration=_read(folder / CALIBRATION_FILE, ScoreCalibration.from_json),
-            fitted=_read(folder / FITTED_FILE, FittedWeights.from_json),
-            aliases=_read_table(folder / ALIASES_FILE, ContentAliases.from_table, NO_ALIASES),
-            edges=_read_table(folder / EDGES_FILE, LearnedEdges.from_table, NO_EDGES),
-            thinned=_read_table(folder / THINNED_FILE, thinned_of, NOTHING_THINNED),
+            parts=parts_of(*(_read_part(folder, kind) for kind in PARTS)),
             priors=manifest.priors,
             policy=manifest.policy,
             provenance=manifest.provenance,
@@ -212,12 +204,14 @@ def read_snapshot(path: Path) -> tuple[Evidence, Mapping[bytes, bytes]]:
         raise CorruptionError(f"{path}: expected evidence, found: {error}; rebuild or roll back") from error
 
 
-def _read_table(path: Path, reader: Callable[[pa.Table], Part], absent: Part) -> Part:
+def _read_part(folder: Path, kind: type[Part]) -> Part | None:
+    path = folder / f"{kind.name}.parquet"
+    path = path if path.exists() else path.with_suffix(".json")
     if not path.exists():
-        return absent
+        return None
     try:
-        return reader(read_parquet(path))
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, StoreError) as error:
+        return kind.from_table(read_parquet(path) if path.suffix == ".parquet" else path.read_text(encoding="utf-8"))
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError, StoreError) as error:
         raise CorruptionError(f"{path}: expected what was written, found: {error}; roll back") from error
 
 
@@ -228,24 +222,17 @@ def write_evidence(path: Path, evidence: Evidence) -> None:
             writer.write_table(table)
 
 
-def write_tables(folder: Path, state: LearnedState) -> None:
+def write_tables(folder: Path, learned: LearnedVersion, cut: Evidence) -> None:
     """Write all that a version holds but its manifest."""
-    for name, evidence in ((EVIDENCE_FILE, state.evidence), (CUT_FILE, state.cut)):
+    for name, evidence in ((EVIDENCE_FILE, learned.evidence), (CUT_FILE, cut)):
         write_evidence(folder / name, evidence)
-    if len(state.aliases):
-        pq.write_table(state.aliases.to_table(), folder / ALIASES_FILE, write_page_checksum=True)
-    if len(state.edges):
-        pq.write_table(state.edges.to_table(), folder / EDGES_FILE, write_page_checksum=True)
-    if state.thinned:
-        pq.write_table(thinned_table(state.thinned), folder / THINNED_FILE, write_page_checksum=True)
-    if state.calibration is not None:
-        (folder / CALIBRATION_FILE).write_text(state.calibration.to_json(), encoding="utf-8")
-    if state.fitted is not None:
-        (folder / FITTED_FILE).write_text(state.fitted.to_json(), encoding="utf-8")
-
-
-def _read(path: Path, reader: Callable[[str], Part]) -> Part | None:
-    return reader(path.read_text(encoding="utf-8")) if path.exists() else None
+    for name, part in learned.parts.items():
+        stored = part.to_table()
+        path = folder / f"{name}.{'json' if isinstance(stored, str) else 'parquet'}"
+        if isinstance(stored, str):
+            path.write_text(stored, encoding="utf-8")
+        else:
+            pq.write_table(stored, path, write_page_checksum=True)
 
 
 def _manifest(version: VersionName, state: LearnedState, files: Mapping[str, str]) -> LearnedManifest:

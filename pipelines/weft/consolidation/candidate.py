@@ -14,14 +14,12 @@ from weft.catalog.learned import LearnedState
 from weft.catalog.live import Reach
 from weft.consolidation.champion import CHALLENGER, Aliases
 from weft.domain.errors import StoreError
-from weft.domain.ids import VersionName
-from weft.learning.aliases import NO_ALIASES, ContentAliases
+from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.learning.calibration.scores import ScoreCalibration
-from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.parameters import RELEVANCE
-from weft.learning.pooling.fitted import FittedWeights, Learned
-from weft.learning.thinned import NOTHING_THINNED, Thinned
+from weft.learning.parts import LearnedVersion
+from weft.learning.pooling.fitted import FittedWeights
 
 ADOPTED = "adopted"
 """Under which a version's provenance says what it took over."""
@@ -93,57 +91,25 @@ REACH = "reach"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a night proposes to learn from."""
+    """What a night proposes to learn from, before its steps find further parts."""
 
     # the version it already is, where a former night was killed after publishing it; else None
     published: VersionName | None
     parent: VersionName | None  # the version that is live; None before the first
     newest: VersionName | None  # the version published last, live or not; None before the first
-    former: Evidence  # the evidence of `parent`, with its calibration and fitted weights
-    former_calibration: ScoreCalibration | None
-    former_fitted: FittedWeights | None
-    base: Evidence  # the candidate's evidence: that of the version it builds on, and all that came since the newest cut
+    live: LearnedState  # that is `parent`, and that is `newest`: nothing learned, before the first
+    last: LearnedState
+    learned: LearnedVersion  # that of the version it builds on, and all evidence that came since the newest cut
     cut: Evidence  # what the updaters had when it was cut
     fresh: Evidence  # what the newest cut had not seen; empty means that there is nothing new
     reach: Reach  # how far into each partition the cut reaches: which sessions are in it follows from that (LRN-17)
     # what was taken over from another store, see `Adopted.as_json`; None where nothing was
     adopted: Mapping[str, str] | None = None
-    # weights that go live with it, see `fitting`; None before they are fitted, and where counting is better
-    fitted: FittedWeights | None = None
-    former_aliases: ContentAliases = NO_ALIASES  # contents that stand for one another in the live version
-    proposed_aliases: ContentAliases = NO_ALIASES  # those of the version published last, live or not
-    aliases: ContentAliases = NO_ALIASES  # those that go live with it
-    former_edges: LearnedEdges = NO_EDGES  # Likewise what nights found between contents
-    proposed_edges: LearnedEdges = NO_EDGES
-    edges: LearnedEdges = NO_EDGES
-    former_thinned: Thinned = NOTHING_THINNED  # Likewise the contents that are passed over
-    proposed_thinned: Thinned = NOTHING_THINNED
-    thinned: Thinned = NOTHING_THINNED
-
-    @property
-    def is_unchanged(self) -> bool:
-        """Whether neither evidence nor what is tended is other than the version published last has it."""
-        is_tended = (
-            self.aliases.representatives != self.proposed_aliases.representatives
-            or self.edges != self.proposed_edges
-            or self.thinned != self.proposed_thinned
-        )
-        return self.fresh.is_empty and not is_tended
-
-    @property
-    def live(self) -> Learned:
-        """What beliefs are read from under the live version."""
-        return Learned(self.former, self.former_fitted, self.former_aliases, self.former_edges, self.former_thinned)
-
-    @property
-    def learned(self) -> Learned:
-        """What they are read from under the candidate."""
-        return Learned(self.base, self.fitted, self.aliases, self.edges, self.thinned)
 
     @property
     def observations(self) -> dict[str, float]:
         """Outcomes of shown results in all of the evidence and in what is new, each by its weight."""
-        return {"observations": _outcomes(self.base), "observations_new": _outcomes(self.fresh)}
+        return {"observations": _outcomes(self.learned.evidence), "observations_new": _outcomes(self.fresh)}
 
     @property
     def facts(self) -> dict[str, str]:
@@ -159,66 +125,45 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     """
     parent, newest = catalog.pointer().learned, catalog.learned.newest()
     live, last = _read(catalog, parent), _read(catalog, newest)
-    waits = newest is not None and registry.alias(CHALLENGER) == newest
+    base = last if newest is not None and registry.alias(CHALLENGER) == newest else live
     streamed, reach = catalog.live.streamed_reach()
     fresh = streamed - last.cut + (Evidence() if adopted is None else adopted.evidence)
+    learned = LearnedVersion(base.evidence + fresh, base.parts)
     return Proposal(
         published=None,
         parent=parent,
         newest=newest,
-        former=live.evidence,
-        former_calibration=live.calibration,
-        former_fitted=live.fitted,
-        base=(last if waits else live).evidence + fresh,
+        live=live,
+        last=last,
+        # Both are made anew from the evidence, or not at all.
+        learned=learned.with_part(FittedWeights, None).with_part(ScoreCalibration, None),
         cut=streamed,
         fresh=fresh,
         reach=reach,
         adopted=None if adopted is None else adopted.as_json(),
-        former_aliases=live.aliases,
-        proposed_aliases=last.aliases,
-        aliases=(last if waits else live).aliases,
-        former_edges=live.edges,
-        proposed_edges=last.edges,
-        edges=(last if waits else live).edges,
-        former_thinned=live.thinned,
-        proposed_thinned=last.thinned,
-        thinned=(last if waits else live).thinned,
     )
 
 
 def resume(catalog: Catalog, version: VersionName) -> Proposal:
     """The candidate that a published version was, for a night that takes up where a killed one stopped."""
-    learned = catalog.learned.read(version)
-    parent = _read(catalog, learned.parent)
+    state = catalog.learned.read(version)
+    parent = _read(catalog, state.parent)
     return Proposal(
         published=version,
-        parent=learned.parent,
+        parent=state.parent,
         newest=version,
-        former=parent.evidence,
-        former_calibration=parent.calibration,
-        former_fitted=parent.fitted,
-        base=learned.evidence,
-        cut=learned.cut,
-        fresh=learned.evidence - parent.evidence,
-        reach=learned.provenance.get(REACH, {}),
-        fitted=learned.fitted,
-        adopted=learned.provenance.get(ADOPTED),
-        former_aliases=parent.aliases,
-        proposed_aliases=learned.aliases,
-        aliases=learned.aliases,
-        former_edges=parent.edges,
-        proposed_edges=learned.edges,
-        edges=learned.edges,
-        former_thinned=parent.thinned,
-        proposed_thinned=learned.thinned,
-        thinned=learned.thinned,
+        live=parent,
+        last=state,
+        learned=LearnedVersion(state.evidence, state.parts),
+        cut=state.cut,
+        fresh=state.evidence - parent.evidence,
+        reach=state.provenance.get(REACH, {}),
+        adopted=state.provenance.get(ADOPTED),
     )
 
 
 def _read(catalog: Catalog, version: VersionName | None) -> LearnedState:
-    if version is None:
-        return LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
-    return catalog.learned.read(version)
+    return catalog.learned.read(PRIORS_VERSION if version is None else version)
 
 
 def _outcomes(evidence: Evidence) -> float:

@@ -137,7 +137,7 @@ def register_priors(registry: Tracking) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / PRIORS_VERSION
         folder.mkdir()
-        write_tables(folder, NOTHING_LEARNED)
+        write_tables(folder, NOTHING_LEARNED, NOTHING_LEARNED.cut)
         registry.register_from(folder, PRIORS_VERSION, EXPERIMENT, TAGS, note=note, tags=tags)
 
 

@@ -15,9 +15,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from weft.consolidation.gate import WeightMove, Weights
 from weft.consolidation.improvement import Improvement
-from weft.consolidation.recalibrate import Measured
+from weft.consolidation.steps.gate import WeightMove, Weights
+from weft.consolidation.steps.recalibrate import Measured
 from weft.domain.documents import Domain
 from weft.domain.ranking import Signal, WeightBelief
 from weft.learning.reading import Reading

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion
 
 HEADLINE = "ndcg_at_10"
 """The measure that the gate decides by."""
@@ -41,7 +41,7 @@ class Improvement:
     significant: bool  # whether the change is more than chance alone makes of so many
 
 
-Improve = Callable[[Learned, Learned], Sequence[Improvement]]
+Improve = Callable[[LearnedVersion, LearnedVersion], Sequence[Improvement]]
 """Measures what changes from one state of learning to another; empty where there is nothing to ask."""
 
 

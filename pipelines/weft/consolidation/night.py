@@ -1,4 +1,4 @@
-"""What a night reads and writes, and the run that it is written to."""
+"""A night: what it reads and writes, the steps that it is made of, and what they came to so far."""
 
 from __future__ import annotations
 
@@ -6,34 +6,27 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 from weft.catalog.catalog import Catalog
-from weft.consolidation.candidate import Proposal
+from weft.consolidation.candidate import Adopted, Proposal
 from weft.consolidation.champion import EXPERIMENT, TAGS
-from weft.consolidation.citations.refresh import RefreshCitations
-from weft.consolidation.fitting import Fitting, ReadLogged, fitting_of
-from weft.consolidation.gate import Shadow
 from weft.consolidation.improvement import Improve, Improvement
 from weft.consolidation.settings import ConsolidationSettings
-from weft.consolidation.tending.contradictions import FindContradictions
-from weft.consolidation.tending.duplicates import FindDuplicates
-from weft.consolidation.tending.links import FindLinks
-from weft.consolidation.tending.rebuild import Rebuild
-from weft.consolidation.tending.succession import FindSuccessions
-from weft.consolidation.tending.thinning import FindThinned
+from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash, VersionName
-from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.embedding.settings import EmbeddingSettings
+from weft.learning.beliefs import Beliefs, believed
 from weft.learning.calibration.fit import Look
-from weft.learning.calibration.matching import MatchBins, Probe, match_bins
-from weft.learning.calibration.scores import ScoreBins, score_bins
-from weft.learning.evidence import Evidence
-from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.learning.observe.allowances import within_allowances
-from weft.learning.observe.triggers import LearnedTrigger, read_triggers
-from weft.learning.pooling.fitted import Learned
+from weft.learning.calibration.matching import Probe
+from weft.learning.calibration.scores import ScoreCalibration
+from weft.learning.parts import LearnedVersion, Part, same
+from weft.learning.pooling.fit import LoggedSignals
+from weft.learning.pooling.fitted import FittedWeights
 from weft.learning.priors import LearningSettings, Priors
-from weft.runtime.clock import day_of
+from weft.lessons.settings import LessonSettings
+from weft.retrieval.settings import RetrievalSettings
 from weft.runtime.mlflow.runs import RecordedRun
 
 if TYPE_CHECKING:
@@ -65,127 +58,116 @@ RunRecord: TypeAlias = "TrackedRun | DryRunPage"
 NIGHT = "consolidate"
 """The name of the run that a night is written to."""
 
-TendLessons = Callable[[LessonBeliefs, bool], Mapping[str, float]]
-"""Says which lessons are one, given what is believed and whether nothing may change; counts what came of it."""
-
 CURVES = "retrieval, night by night"
 """The one run that every night adds a point to, so that MLflow draws curves over nights."""
 
 CURVES_TAGS = {"weft.curves": "retrieval"}
 
-STEPS = (
-    "citations",
-    "merge",
-    "duplicates",
-    "contradictions",
-    "links",
-    "expiry",
-    "thinning",
-    "recalibrate",
-    "lessons",
-    "gate",
-    "publish",
-    "report",
-    "rebuild",
-)
+Ranking: TypeAlias = Sequence[ContentHash]
+"""What a query was answered with, best first, each content once."""
 
-DOING = {
-    "citations": "asking providers how much documents are relied on",
-    "merge": "folding what was streamed into the base",
-    "duplicates": "looking for near-duplicates across documents",
-    "contradictions": "looking for contents that say opposite things",
-    "links": "linking what is similar and what was used together",
-    "expiry": "letting go of aliases and edges whose contents are gone",
-    "thinning": "looking for chunks far from what their documents are about",
-    "recalibrate": "checking what confidences are worth",
-    "lessons": "measuring what lessons came to, and merging those that say the same",
-    "gate": "comparing with what is live",
-    "publish": "publishing and registering",
-    "report": "drawing and writing the report",
-    "rebuild": "cutting documents anew, where other sizes are believed in",
-}
-"""What a step is at, for people."""
+Shadow = Callable[[LearnedVersion], Sequence[Ranking]]
+"""The ranking of every query of one fixed set, under the beliefs that follow from what was learned."""
 
-TextLookup: TypeAlias = Callable[[Sequence[ContentHash]], Mapping[ContentHash, str]]
-"""The texts of contents; of those that what is live lacks, none."""
+ReadLogged = Callable[[], LoggedSignals]
+"""Reads results that something became of from the log of a store, each with its signals."""
+
+_JUDGED_PARTS = (FittedWeights, ScoreCalibration)  # they follow from evidence: without news they are none
+
+T = TypeVar("T")
+
+
+class NightSettings(Protocol):
+    """The sections of the settings that steps read their own from."""
+
+    @property
+    def consolidation(self) -> ConsolidationSettings: ...  # noqa: D102  sections say what they are
+    @property
+    def priors(self) -> Priors: ...  # noqa: D102
+    @property
+    def learning(self) -> LearningSettings: ...  # noqa: D102
+    @property
+    def embedding(self) -> EmbeddingSettings: ...  # noqa: D102
+    @property
+    def lessons(self) -> LessonSettings: ...  # noqa: D102
+    @property
+    def retrieval(self) -> RetrievalSettings: ...  # noqa: D102
+
+
+class When(StrEnum):
+    """Which nights a step belongs to."""
+
+    ALWAYS = "always"
+    FRESH = "fresh"  # those that begin anew: what a killed night published is not looked for again
+    JUDGED = "judged"  # those with something to judge: between its first and its last such step the run is open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepResult:
+    """What a step came to."""
+
+    part: Part | None = None  # that becomes the candidate's; None leaves it as it is
+    counts: Mapping[str, float] = field(default_factory=dict)  # `proposed` is what the part adds, unless it says so
+    applied: float | None = None  # what of it acts once the night goes live; None: all that is proposed
+    examples: Sequence[Mapping[str, Any]] = ()  # rows of equal names, the most important first: see `report.page`
+    note: str = ""  # a sentence for people
+    outcome: object = None  # what later steps ask for by its type
+
+
+class NightStep(Protocol):
+    """Something that a night does; asked once a night, in the order of the list that holds it.
+
+    It changes nothing in the store but what is its alone, and may be killed at any instant: the next night asks again.
+
+    Attributes:
+        name: Of its counts, its examples and its run.
+        says: What it is at, for people.
+    """
+
+    name: ClassVar[str]
+    says: ClassVar[str]
+
+    @property
+    def when(self) -> When:
+        """Which nights it belongs to."""
+
+    def run(self, context: NightContext) -> StepResult:
+        """What it finds, given the night and what came before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Night:
-    """The store, the tracker and the rules of one night."""
+    """The store, the tracker, the rules and the steps of one night."""
 
     catalog: Catalog
     tracking: Tracking
-    priors: Priors
-    learning: LearningSettings
-    rules: ConsolidationSettings
+    settings: NightSettings
+    steps: Sequence[NightStep]
     now: float  # seconds since the epoch; all beliefs of the night are read at it
     # what the run records of its surroundings, such as the fingerprint of the settings
     facts: Mapping[str, object] = field(default_factory=dict)
+    # what the updaters did with their records, by partition
+    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     shadow: Shadow | None = None  # replays queries for the gate, where there are any
-    # reads results that something became of, for the fit of weights, where queries were logged
-    logged: ReadLogged | None = None
-    # measures retrieval under two states of evidence, where there is something to measure it on
-    improve: Improve | None = None
+    logged: ReadLogged | None = None  # for the fit of weights, where queries were logged
+    improve: Improve | None = None  # measures retrieval under two versions, where there is something to measure it on
+    recall: Improve | None = None  # measures what passing over contents costs; without it that is only proposed
     probe: Probe | None = None  # asks queries that have no answer, where there are any
     # tells what is shown, by all channels together and by each alone, where queries were logged
     look: Look | None = None
-    # finds what supersedes what of what is live; None where nothing looks for it
-    successions: FindSuccessions | None = None
-    duplicates: FindDuplicates | None = None  # finds near-duplicates of what is live; None leaves aliases as they are
-    # finds them among what is near and no duplicate; None leaves such edges as they are
-    contradictions: FindContradictions | None = None
-    # finds what is similar and what was used together; None leaves such edges as they are
-    links: FindLinks | None = None
-    thinning: FindThinned | None = None  # finds what could be passed over; None leaves it as it is
-    recall: Improve | None = None  # measures what that costs; where nothing measures it, it is only proposed
-    # cuts the live generation anew where sizes are not believed any more; None where nothing is live
-    rebuild: Rebuild | None = None
-    # merges lessons that say the same and counts the others; None leaves them as they are
-    tend_lessons: TendLessons | None = None
-    citations: RefreshCitations | None = None  # refreshes what providers count; None where none is on
-    texts: TextLookup | None = None  # reads the texts of contents for the report; None where nothing is live
-    # what the updaters did with their records, by partition
-    counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)  # what each step took so far, by its name
-    announce: Callable[[str], None] = lambda _: None  # told the name of each step before it starts
+    announce: Callable[[NightStep], None] = lambda _: None  # told each step before it starts
 
     def as_of(self, version: VersionName) -> Night:
         """The night that published `version`: taken up again, it reads all beliefs as they were read then."""
         return replace(self, now=self.catalog.learned.manifest(version).created_at)
 
-    def beliefs(self, learned: Learned) -> Beliefs:
+    def beliefs(self, learned: LearnedVersion) -> Beliefs:
         """What that makes be believed tonight."""
-        evidence, fitted, aliases, *_ = learned
-        return read_beliefs(self.priors, evidence, now=self.now, fitted=fitted, aliases=aliases)
+        return believed(self.settings.priors, learned, now=self.now)
 
-    def fitting(self, evidence: Evidence) -> Fitting:
-        """Weights fitted to what was logged, where anything was, against those that the evidence counts."""
-        if self.logged is None:
-            return Fitting()
-        return fitting_of(self.logged(), self.priors, self.beliefs(Learned(evidence)))
-
-    def outcomes(self, evidence: Evidence) -> ScoreBins:
-        """Outcomes by score, of all domains."""
-        return score_bins(self._in_force(evidence), self.priors.recency, now=self.now)
-
-    def verdicts(self, evidence: Evidence) -> MatchBins:
-        """Verdicts by how well their results matched, of all domains."""
-        return match_bins(self._in_force(evidence), self.priors, now=self.now)
-
-    def _in_force(self, evidence: Evidence) -> Evidence:
-        return within_allowances(evidence, alone=self.priors.robustness.alone)
-
-    def compared(self, former: Learned, latter: Learned) -> Sequence[Improvement]:
-        """Retrieval under two states of learning; empty where nothing measures it."""
+    def compared(self, former: LearnedVersion, latter: LearnedVersion) -> Sequence[Improvement]:
+        """Retrieval under two versions; empty where nothing measures it."""
         return () if self.improve is None else self.improve(former, latter)
-
-    def triggers_of_live(self, candidate: Proposal) -> Sequence[LearnedTrigger]:
-        """Learned triggers under the live version when it was made; none before the first."""
-        if candidate.parent is None:
-            return ()
-        then = self.catalog.learned.manifest(candidate.parent).created_at
-        return read_triggers(self.priors.triggers, candidate.former, day_of(then)).every()
 
     def recorded(self, *, limit: int) -> list[RecordedRun]:
         """What the newest nights left, the newest first."""
@@ -204,11 +186,88 @@ class Night:
         self.tracking.close_abandoned(EXPERIMENT, TAGS)
         return self.tracking.run(EXPERIMENT, NIGHT, TAGS)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightContext:
+    """A night under way, as its steps see it."""
+
+    night: Night
+    dry_run: bool = False
+    adopted: Adopted | None = None  # what another store learned and this night takes over
+    unfinished: VersionName | None = None  # what a killed night published, where this one finishes it
+    results: Mapping[str, StepResult] = field(default_factory=dict)  # of steps so far, by name
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    page: RunRecord = field(default_factory=DryRunPage)  # the run that the night is written to, where it is open
+    _beliefs: dict[bool, Beliefs] = field(default_factory=dict)  # read once: before and after
+
+    @property
+    def catalog(self) -> Catalog:
+        """The store's."""
+        return self.night.catalog
+
+    @property
+    def settings(self) -> NightSettings:
+        """The sections that steps read their own from."""
+        return self.night.settings
+
+    @property
+    def candidate(self) -> Proposal:
+        """What the night began with.
+
+        Raises:
+            StoreError: Nothing was merged yet.
+        """
+        if (candidate := self.outcome(Proposal)) is None:
+            raise StoreError("expected the step `merge` before all that builds on it, found none")
+        return candidate
+
+    @property
+    def learned(self) -> LearnedVersion:
+        """The candidate with all parts so far; a version that was published stays as it is."""
+        learned = self.candidate.learned
+        if self.candidate.published is None:
+            for part in (result.part for result in self.results.values() if result.part is not None):
+                learned = learned.with_part(type(part), part)
+        return learned
+
+    @property
+    def before(self) -> Beliefs:
+        """What the live version makes be believed."""
+        return self._read(after=False)
+
+    @property
+    def after(self) -> Beliefs:
+        """What the candidate makes be believed; asked for once all its parts are there."""
+        return self._read(after=True)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether there is something to judge: evidence or a part is other than in the version published last."""
+        candidate, judged = self.candidate, {kind.name for kind in _JUDGED_PARTS}
+        if candidate.published is not None or not candidate.fresh.is_empty:
+            return True
+        learned, last = self.learned.parts, candidate.last.parts
+        names = (learned.keys() | last.keys()) - judged
+        return any(not same(learned.get(name), last.get(name)) for name in names)
+
+    @property
+    def has_generation(self) -> bool:
+        """Whether a generation is live."""
+        return self.catalog.pointer().generation is not None
+
+    def outcome(self, kind: type[T]) -> T | None:
+        """What a step left for others, by its type; None where none did."""
+        return next((each.outcome for each in self.results.values() if isinstance(each.outcome, kind)), None)
+
     @contextmanager
-    def step(self, page: RunRecord, name: str) -> Iterator[RunRecord]:
-        """Announce and time one of `STEPS`, with the run open that it is written to, below that of the night."""
-        self.announce(name)
+    def step(self, name: str, seconds: dict[str, float]) -> Iterator[RunRecord]:
+        """Time a step, with the run open that it is written to, below that of the night."""
         started = time.perf_counter()
-        with page.child(name) as note:
+        with self.page.child(name) as note:
             yield note
-        self.seconds[name] = time.perf_counter() - started
+        seconds[name] = time.perf_counter() - started
+
+    def _read(self, *, after: bool) -> Beliefs:
+        if after not in self._beliefs:
+            self._beliefs[after] = self.night.beliefs(self.learned if after else self.candidate.live)
+        return self._beliefs[after]

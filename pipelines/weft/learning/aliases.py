@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.learning.evidence import Evidence
+from weft.learning.parts import PartChange, PartChanges
 from weft.learning.uses import Uses
 
 SCHEMA = pa.schema([("alias", pa.string()), ("representative", pa.string())])
@@ -38,6 +39,7 @@ class ContentAliases:
         True
     """
 
+    name: ClassVar[str] = "aliases"
     representatives: Mapping[ContentHash, ContentHash] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -102,6 +104,13 @@ class ContentAliases:
         if None in aliases or None in leaders or len(set(aliases)) < len(aliases):
             raise StoreError("aliases: expected one representative of each alias, found none or several")
         return cls(dict(zip(aliases, leaders, strict=True)))
+
+    def changes(self, before: ContentAliases | None) -> PartChanges:
+        """Contents that stand for another one and did not, and those that no longer do."""
+        return PartChanges.between(*((() if each is None else each._stated()) for each in (before, self)))
+
+    def _stated(self) -> Iterable[PartChange]:
+        return (PartChange(alias, f"stood for by {representative[:12]}") for alias, representative in self._pairs())
 
     def _pairs(self) -> Iterable[tuple[ContentHash, ContentHash]]:
         return self.representatives.items()

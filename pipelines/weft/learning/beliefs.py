@@ -25,6 +25,7 @@ from weft.learning.observe.precedents import Precedents, read_precedents
 from weft.learning.observe.sizes import SizingBeliefs, read_sizing
 from weft.learning.observe.triggers import LearnedTriggers, read_triggers
 from weft.learning.observe.usage import ContentSignals, Usage, read_usage
+from weft.learning.parts import LearnedVersion
 from weft.learning.pooling.agreement import Agreement, IntentFactor, read_agreement
 from weft.learning.pooling.fitted import FittedWeights
 from weft.learning.pooling.sessions import SessionEvidence
@@ -242,6 +243,12 @@ class Beliefs:
 def _first_below(curve: Floats, threshold: float) -> int | None:
     below = np.flatnonzero(curve < threshold)
     return int(below[0]) + 1 if len(below) else None
+
+
+def believed(priors: Priors, learned: LearnedVersion, *, now: float, session: SessionEvidence | None = None) -> Beliefs:
+    """What a learned version makes be believed at `now`; see `read_beliefs`."""
+    fitted, aliases = learned.part(FittedWeights), learned.part(ContentAliases) or NO_ALIASES
+    return read_beliefs(priors, learned.evidence, now=now, session=session, fitted=fitted, aliases=aliases)
 
 
 def read_beliefs(

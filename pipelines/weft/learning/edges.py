@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.domain.links import LinkKind, RelationSource
 from weft.learning.evidence import MICRO
+from weft.learning.parts import PartChange, PartChanges
 
 _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("content", pa.string()),
@@ -42,6 +43,7 @@ class LearnedEdges:
         StoreError: They are in another order, an edge is declared, or too strong, or its ends are in another order.
     """
 
+    name: ClassVar[str] = "edges"
     edges: tuple[LearnedEdge, ...] = ()
 
     def __post_init__(self) -> None:
@@ -70,6 +72,17 @@ class LearnedEdges:
     def of_kinds(self, kinds: Collection[LinkKind]) -> LearnedEdges:
         """Those of some kinds."""
         return LearnedEdges(tuple(each for each in self.edges if each.kind in kinds))
+
+    def instead(self, kinds: Collection[LinkKind], newer: LearnedEdges) -> LearnedEdges:
+        """The same with other ones of some kinds."""
+        return LearnedEdges.of([*(each for each in self.edges if each.kind not in kinds), *newer.edges])
+
+    def changes(self, before: LearnedEdges | None) -> PartChanges:
+        """Edges that are new and those that are gone, by their kind, however strong they are."""
+        return PartChanges.between(*((() if each is None else each._stated()) for each in (before, self)))
+
+    def _stated(self) -> Iterable[PartChange]:
+        return (PartChange(each.content, f"{each.kind} {each.target[:12]}", each.kind.value) for each in self.edges)
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, an edge a row."""

@@ -86,7 +86,7 @@ def _answer(
         query=plan.query,
         results=shown,
         generation=resources.snapshot.generation_id,
-        learned=reading.learned,
+        learned=reading.version,
         fusion=tuned.fusion.value,
         truncated=plan.truncated,
         heads=head(context.hits, HEAD_DEPTH, resources.snapshot.generation.contents),

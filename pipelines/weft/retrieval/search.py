@@ -18,6 +18,7 @@ from weft.domain.ids import principal_fingerprint
 from weft.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from weft.embedding.ports import PairScorer
 from weft.learning.beliefs import Beliefs
+from weft.learning.thinned import NOTHING_THINNED, Thinned
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.following import GraphChannel
 from weft.retrieval.channels.run import (
@@ -131,7 +132,7 @@ class Stopwatch:
 def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings]:
     """Plan, search, and search again for queries that need it."""
     graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
-    facts, filters, thinned = resources.facts, snapshot.filters, snapshot.thinned
+    facts, filters, thinned = resources.facts, snapshot.filters, snapshot.learned.part(Thinned) or NOTHING_THINNED
     plans = [make_plan(query, facts, filters, tuned, resources.holding, thinned=thinned) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.channel_budgets_ms, threads=resources.threads)
     first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])

@@ -17,6 +17,7 @@ from weft.domain.ranking import Answer, Query, ScoredResults
 from weft.domain.signatures import SigningKey
 from weft.domain.understanding import SessionMemory
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
+from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache, open_channels
 from weft.retrieval.pipeline import Pipeline
@@ -220,7 +221,7 @@ class Searcher:
             held is not None
             and snapshot.generation is held.snapshot.generation
             and snapshot.relations == held.snapshot.relations
-            and snapshot.edges == held.snapshot.edges
+            and snapshot.learned.part(LearnedEdges) == held.snapshot.learned.part(LearnedEdges)
             and snapshot.counted == held.snapshot.counted
         ):
             self._took_s = time.perf_counter() - begun
@@ -232,7 +233,7 @@ class Searcher:
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, tuned = snapshot.generation, self._settings
         notes = tuned.quality.release_notes.names
-        stated = snapshot.relations, snapshot.edges
+        stated = snapshot.relations, snapshot.learned.part(LearnedEdges) or NO_EDGES
         relations = self._openings.of(generation, "relations", stated, lambda: resolve_relations(generation, *stated))
         channels = open_channels(
             generation, self._encoders, self._settings, self._openings, relations, terms=self._terms

@@ -12,6 +12,7 @@ from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
 from weft.domain.ids import VersionName
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
 from weft.learning.evidence import Evidence
+from weft.learning.parts import parts_of
 from weft.learning.uses import UsageKey
 from weft.runtime.storage.files import write_atomically
 
@@ -51,7 +52,7 @@ def test_a_learned_version_comes_back_as_it_was(catalog: Catalog) -> None:
         parent=None,
         evidence=used(7),
         cut=used(3),
-        calibration=ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75))),
+        parts=parts_of(ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.25, 0.75)))),
         priors="p",
         policy={"fusion": "rrf"},
         provenance={"observations": 12},

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from weft.app.night import word_lists
-from weft.consolidation.tending.contradictions import Contradictions, DeclaredContradictions, find_contradictions
-from weft.consolidation.tending.duplicates import Duplicates, NearPair
+from weft.consolidation.steps.contradictions import Contradictions, DeclaredContradictions, find_contradictions
+from weft.consolidation.steps.duplicates import Duplicates, NearPair, word_lists
 from weft.domain.ids import ContentHash, content_hash
 from weft.learning.aliases import ContentAliases
 from weft.learning.evidence import MICRO, Evidence

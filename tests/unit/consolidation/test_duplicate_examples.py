@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.support.duplicate_bench import PlainMemory
-from weft.app.night import word_lists
-from weft.consolidation.tending.duplicates import find_duplicates
+from weft.consolidation.steps.duplicates import find_duplicates, word_lists
 from weft.domain.ids import ContentHash, content_hash
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.uses import UsageKey

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.nights import improved
-from weft.consolidation.gate import (
+from weft.consolidation.settings import MovementSettings, ShadowSettings
+from weft.consolidation.steps.gate import (
     Decision,
     GateVerdict,
     jaccard,
@@ -18,7 +19,6 @@ from weft.consolidation.gate import (
     kendall_tau,
     weighed,
 )
-from weft.consolidation.settings import MovementSettings, ShadowSettings
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Signal, WeightBelief

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weft.consolidation.tending.links import ExistingEdges, Links, find_links
+from weft.consolidation.steps.links import ExistingEdges, Links, find_links
 from weft.domain.ids import ContentHash, content_hash
 from weft.domain.links import LinkKind, RelationSource
 from weft.learning.aliases import NO_ALIASES, ContentAliases

@@ -16,19 +16,23 @@ from tests.support.feedback_events import NOON, lesson_added, lesson_outcome
 from tests.support.lesson_words import evidence_of
 from tests.support.lessons import a_lesson
 from tests.support.nights import a_day
+from weft.catalog.learned import LearnedState
 from weft.catalog.live import Reach
 from weft.consolidation.candidate import Proposal
-from weft.consolidation.gate import Decision, GateVerdict
-from weft.consolidation.recalibrate import Recalibration
-from weft.consolidation.report.examples import expired, lesson_changes
-from weft.consolidation.report.findings import Findings, ReportContext
+from weft.consolidation.night import StepResult
+from weft.consolidation.report.findings import Findings
 from weft.consolidation.report.page import NightPage, page_of
 from weft.consolidation.report.writing import metrics_of, pictures_of
+from weft.consolidation.steps.expiry import expired, stale
+from weft.consolidation.steps.gate import Decision, GateVerdict
+from weft.consolidation.steps.lessons import lesson_changes
+from weft.consolidation.steps.recalibrate import Recalibration
 from weft.domain.ids import ContentHash, VersionName
 from weft.learning.aliases import ContentAliases
-from weft.learning.beliefs import read_beliefs
+from weft.learning.beliefs import believed, read_beliefs
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.observe.triggers import LEARNED, read_triggers
+from weft.learning.parts import LearnedVersion, parts_of
 from weft.learning.uses import UsageKey
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.mlflow.runs import RecordedRun
@@ -48,22 +52,17 @@ STEPS: dict[str, dict[str, float]] = {
 CHROMIUM = shutil.which("chromium")
 
 
-def proposal(fresh: Evidence, former: Evidence, **more: Any) -> Proposal:
+def findings(decision: Decision = Decision.REVIEW, **more: Any) -> Findings:
+    fresh, live = a_day(DAY), LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
     reach: Reach = {}
-    return Proposal(
-        published=None, parent=VersionName("v000001"), newest=VersionName("v000001"), former=former,
-        former_calibration=None, former_fitted=None, base=former + fresh, cut=fresh, fresh=fresh, reach=reach, **more,
+    candidate = Proposal(
+        published=None, parent=VersionName("v000001"), newest=VersionName("v000001"), live=live, last=live,
+        learned=LearnedVersion(fresh), cut=fresh, fresh=fresh, reach=reach,
     )  # fmt: skip
-
-
-def findings(decision: Decision = Decision.REVIEW) -> Findings:
-    candidate = proposal(a_day(DAY), Evidence())
-    before, after = (
-        read_beliefs(SETTINGS.priors, each.evidence, now=NOW) for each in (candidate.live, candidate.learned)
-    )
+    before, after = (believed(SETTINGS.priors, each, now=NOW) for each in (candidate.live, candidate.learned))
     return Findings(
         candidate=candidate, before=before, after=after, recalibration=Recalibration(None, False, "too few"),
-        verdict=GateVerdict(decision, f"because {HOSTILE}"),
+        verdict=GateVerdict(decision, f"because {HOSTILE}"), now=NOW, steps=STEPS, **more,
     )  # fmt: skip
 
 
@@ -76,12 +75,11 @@ def shown(
     store: str = "/a store",
     pictured: bool = False,
 ) -> NightPage:
-    told = findings(decision)
-    context = ReportContext(version=version, live=live, store=store, now=NOW, steps=STEPS, nights=())
-    nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told, STEPS), {"learned": HOSTILE}) for day in (0, 1)]
-    context = replace(context, nights=nights)
-    pictures = pictures_of(told, context) if pictured else {}
-    return page_of(told, context, examples, pictures)
+    results = {name: StepResult(examples=rows) for name, rows in examples.items()}
+    told = findings(decision, version=version, live=live, store=store, results=results)
+    nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told), {"learned": HOSTILE}) for day in (0, 1)]
+    told = replace(told, nights=nights)
+    return page_of(told, pictures_of(told) if pictured else {})
 
 
 ROWS = {
@@ -170,10 +168,10 @@ def test_triggers_that_expired_and_aliases_that_go_are_examples() -> None:
         usage={UsageKey(long_ago, A, f"{LEARNED}checkpoint", person, ""): MICRO for person in ("ada", "grace")}
         | {UsageKey(DAY, B, f"{LEARNED}fresh", "ada", ""): MICRO}
     )
-    candidate = proposal(Evidence(), former, former_aliases=ContentAliases({C: B}))
-    after = read_beliefs(SETTINGS.priors, candidate.base, now=NOW)
+    live, learned = LearnedVersion(former, parts_of(ContentAliases({C: B}))), LearnedVersion(former)
+    after = believed(SETTINGS.priors, learned, now=NOW)
     then = read_triggers(prior, former, long_ago + 1).every()
-    rows = expired(candidate, then, after, lambda contents: {A: "the text"} if A in contents else {})
+    rows = expired(stale(live, learned), then, after, lambda contents: {A: "the text"} if A in contents else {})
     assert [(row["kind"], row["what"], row["content"], row["text"]) for row in rows] == [
         ("trigger", "checkpoint", A, "the text"),
         ("alias", f"stood for by {B[:12]}", C, ""),
@@ -186,9 +184,8 @@ def test_lessons_that_something_new_was_heard_of_are_examples() -> None:
     known, other, new = (a_lesson(f"Run check number {number} {HOSTILE}") for number in range(3))
     former = evidence_of([lesson_added(known), lesson_added(other)])
     fresh = evidence_of([lesson_added(new), lesson_outcome(known.id, "failure")])
-    candidate = proposal(fresh, former)
     before, after = (read_beliefs(SETTINGS.priors, each, now=NOON / 1000) for each in (former, former + fresh))
-    rows = lesson_changes(candidate, before, after)
+    rows = lesson_changes(fresh, before, after)
     assert [(row["lesson"], row["status_before"] == "new", row["text"]) for row in rows] == [
         (known.id, False, known.content),
         (new.id, True, new.content),

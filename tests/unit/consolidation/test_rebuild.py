@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from tests.support import sizing
-from weft.consolidation.tending.rebuild import RebuildResult, moved_sizes, same_sizes, within_window
+from weft.app.rebuilding import RebuildResult, moved_sizes, same_sizes, within_window
 from weft.domain.documents import Domain
 from weft.ingestion.sizing import active_sizes, snapshots
 from weft.learning.evidence import Evidence

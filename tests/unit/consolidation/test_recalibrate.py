@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from weft.consolidation.recalibrate import recalibrate, unreliable, with_matches
+from weft.consolidation.steps.recalibrate import recalibrate, unreliable, with_matches
 from weft.domain.matching import MatchFeatures
 from weft.learning.calibration.matching import MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreBins, ScoreCalibration

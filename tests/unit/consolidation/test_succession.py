@@ -13,9 +13,8 @@ import pytest
 from tests.support.duplicate_bench import PlainMemory
 from tests.support.parts import a_document
 from tests.support.small_store import published_store
-from weft.app.night import word_lists
-from weft.consolidation.tending.duplicates import GenerationContents, find_duplicates
-from weft.consolidation.tending.succession import Page, Passage, Successions, find_successions
+from weft.consolidation.steps.duplicates import GenerationContents, find_duplicates, word_lists
+from weft.consolidation.steps.succession import Page, Passage, Successions, find_successions
 from weft.domain.documents import ContentType
 from weft.domain.ids import content_hash
 from weft.domain.links import LinkKind, Relation, RelationSource

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from weft.consolidation.improvement import Improvement, MeanInterval, QuestionSource
 from weft.consolidation.settings import ThinningSettings
-from weft.consolidation.tending.thinning import (
+from weft.consolidation.steps.thinning import (
     LEAST_CHUNKS,
     MEASURE,
     ContentDocuments,
@@ -23,7 +23,7 @@ from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash, content_hash
 from weft.learning.aliases import ContentAliases
 from weft.learning.evidence import MICRO, Evidence
-from weft.learning.thinned import NOTHING_THINNED, thinned_of, thinned_table
+from weft.learning.thinned import NOTHING_THINNED, Thinned
 from weft.learning.uses import UsageKey
 
 RULES = ThinningSettings(enabled=True, least_cosine=0.3, most_loss=0.1)
@@ -91,7 +91,7 @@ def test_what_somebody_used_stays_and_what_is_like_it() -> None:
 @pytest.mark.parametrize(("after", "stays"), [(0.5, True), (0.45, True), (0.44, False), (0.0, False)])
 def test_nothing_is_thinned_that_costs_too_much(after: float, stays: bool) -> None:
     """CON-5: a tenth of recall@20 may go; beyond it, and where no question measures it, all is only proposed."""
-    some = Thinning(proposed=frozenset({content_hash("a")}))
+    some = Thinning(proposed=Thinned({content_hash("a")}))
     figures = [MeanInterval(value, value, value) for value in (0.5, after, after - 0.5)]
     recall = Improvement(
         measure=MEASURE,
@@ -110,8 +110,8 @@ def test_nothing_is_thinned_that_costs_too_much(after: float, stays: bool) -> No
 
 def test_a_file_of_something_else_is_refused() -> None:
     """CON-5: equal sets make equal tables, and what is none is named."""
-    names = frozenset(content_hash(name) for name in "abc")
-    assert thinned_table(names) == thinned_table(frozenset(sorted(names, reverse=True)))
-    assert thinned_of(thinned_table(names)) == names
+    names = Thinned(content_hash(name) for name in "abc")
+    assert names.to_table() == Thinned(sorted(names, reverse=True)).to_table()
+    assert Thinned.from_table(names.to_table()) == names
     with pytest.raises(StoreError, match="expected a hash of each"):
-        thinned_of(pa.table({"content": pa.array([1])}))
+        Thinned.from_table(pa.table({"content": pa.array([1])}))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from weft.consolidation.recalibrate import curves_of
+from weft.consolidation.steps.recalibrate import curves_of
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Channel
 from weft.learning.calibration.fit import carried_over

@@ -166,6 +166,6 @@ def test_a_calibration_keeps_its_curves() -> None:
     curves = MatchCalibration(TRUTH, None, MatchCurve(0.0, 2.0, -1.0), Answering(0.1, 0.2, 0.05, 100))
     for match in (curves, None):
         calibration = ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)), match)
-        assert ScoreCalibration.from_json(calibration.to_json()) == calibration
+        assert ScoreCalibration.from_table(calibration.to_table()) == calibration
     with pytest.raises(StoreError):
         MatchCalibration.from_json_value({"both": {"slope": 1.0}})

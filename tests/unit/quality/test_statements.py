@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.lessons import lines_of
 from tests.support.near_duplicates import denied, noticed, renumbered, reordered
-from weft.app.night import word_lists
+from weft.consolidation.steps.duplicates import word_lists
 from weft.quality.statements import Statements
 from weft.settings import load_settings
 

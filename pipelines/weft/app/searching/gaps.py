@@ -24,11 +24,12 @@ from weft.evaluation.replay.masking import Masks, masked
 from weft.indexes.generation import Generation, open_generation
 from weft.indexes.manifest import ANSWERING
 from weft.ingestion.questions import StoredQuestion, stored_questions
-from weft.learning.beliefs import read_beliefs
+from weft.learning.beliefs import believed
 from weft.learning.calibration.answered import AskedMatch
 from weft.learning.calibration.answered_fit import answered_curve
 from weft.learning.calibration.matching import Answering, answering_of
 from weft.learning.evidence import Evidence
+from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.filters import RowFilter
 from weft.retrieval.snapshot.live import PRIORS_ONLY
@@ -100,8 +101,9 @@ def _as_asked(
     generation: Generation, questions: Sequence[StoredQuestion], engines: Engines, settings: Settings
 ) -> Snapshot:
     """The generation at the priors, its contents without what they are asked with."""
-    beliefs = read_beliefs(settings.priors, Evidence(), now=generation.created_at)
-    plain = Snapshot(generation.manifest.id, generation, RowFilter(generation.chunks), PRIORS_ONLY, beliefs)
+    learned, filters = LearnedVersion(Evidence()), RowFilter(generation.chunks)
+    beliefs = believed(settings.priors, learned, now=generation.created_at)
+    plain = Snapshot(generation.manifest.id, generation, filters, PRIORS_ONLY, learned, beliefs)
     rests = {question.content_hash: question.rest for question in questions}
     masks = Masks.of(generation.chunks, rests, [question.text for question in questions])
     pooling = settings.embedding.tokens.pooling

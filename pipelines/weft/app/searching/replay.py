@@ -11,8 +11,9 @@ from weft.app.searching.views import OpenViews, View, interleaved
 from weft.catalog.overlays import SessionListing
 from weft.domain.ranking import Answer, Query, ScoredResults
 from weft.evaluation.replay.caching import CachingEncoder, remembered
+from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.evidence import Evidence
-from weft.learning.pooling.fitted import Learned
+from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import Pin
 from weft.settings import Settings
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-Conditions: TypeAlias = tuple[Settings, Evidence | Learned | None]
+Conditions: TypeAlias = tuple[Settings, Evidence | LearnedVersion | None]
 """What queries are asked under: settings, and the beliefs that follow from evidence, or those of the first time."""
 
 
@@ -44,7 +45,7 @@ class StoreReplay:
         self._pins: dict[str, Pin] = {}
 
     def __call__(
-        self, queries: Sequence[Query], settings: Settings, evidence: Evidence | Learned | None = None
+        self, queries: Sequence[Query], settings: Settings, evidence: Evidence | LearnedVersion | None = None
     ) -> list[Answer]:
         """The answers under one side, in the queries' order."""
         (answers,) = self.answers_per_condition(queries, [(settings, evidence)])
@@ -79,14 +80,16 @@ class StoreReplay:
         if self._pool is not None:
             self._pool.close()
 
-    def _pinned(self, settings: Settings, evidence: Evidence | Learned | None) -> Pin:
+    def _pinned(self, settings: Settings, evidence: Evidence | LearnedVersion | None) -> Pin:
         root = settings.storage.root
         if root not in self._pins:
             self._pins[root] = source_of(settings).pin()
         if evidence is None:
             return self._pins[root]
-        learned = evidence if isinstance(evidence, Learned) else Learned(evidence)
-        return replace(self._pins[root], **learned._asdict(), listing=SessionListing())
+        learned = evidence if isinstance(evidence, LearnedVersion) else LearnedVersion(evidence)
+        calibration = self._pins[root].learned.part(ScoreCalibration)  # of what is live, whatever is compared
+        learned = learned.with_part(ScoreCalibration, calibration)
+        return replace(self._pins[root], learned=learned, listing=SessionListing())
 
     def _here(
         self, queries: Sequence[Query], views: Sequence[View], ask: Callable[[Searcher, Sequence[Query]], list[T]]

@@ -1,4 +1,4 @@
-"""Everything that a night's report rests on."""
+"""Everything that a night's report rests on, and what it says to machines."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ import numpy as np
 
 from weft.consolidation.candidate import Proposal
 from weft.consolidation.figures import Curve
-from weft.consolidation.fitting import Fitting
-from weft.consolidation.gate import GateVerdict, WeightMove, Weights, moves, weights_of
 from weft.consolidation.improvement import Improvement, as_summary
-from weft.consolidation.recalibrate import Measured, Recalibration
-from weft.consolidation.tending.steps import MaintenanceFindings, Steps
+from weft.consolidation.night import NightContext, StepResult, When
+from weft.consolidation.steps.fitting import Fitting
+from weft.consolidation.steps.gate import GateOutcome, GateVerdict, WeightMove, Weights, moves, weights_of
+from weft.consolidation.steps.publish import Published
+from weft.consolidation.steps.recalibrate import Measured, Recalibration
 from weft.domain.documents import Domain
+from weft.domain.errors import StoreError
 from weft.domain.ids import VersionName
 from weft.learning.beliefs import Beliefs
+from weft.learning.calibration.scores import ScoreCalibration
+from weft.learning.parts import Part
 from weft.runtime.mlflow.runs import RecordedRun
 
 TOP_MOVERS = 12
@@ -26,8 +30,35 @@ TOP_MOVERS = 12
 MEASURES = {"ece": "ECE", "brier": "Brier", "log_loss": "log loss"}
 """Errors of calibration, and what people call them."""
 
+NIGHTS = 13
+"""Before this one that its report shows: two weeks."""
+
+Steps = dict[str, dict[str, float]]
+"""What each step came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own."""
+
 _HOURS_PER_YEAR = 24.0 * 365.0
 _AGES = np.concatenate([[0.0], np.geomspace(1.0, 10.0 * _HOURS_PER_YEAR, 200)])
+
+
+def counts_of(context: NightContext) -> Steps:
+    """What each step of a night came to, of those that did not run nothing."""
+    judgement = context.outcome(GateOutcome)
+    acts = judgement is not None and judgement.verdict.decision.goes_live and not context.dry_run
+    counts: Steps = {}
+    for step in context.night.steps:
+        result = context.results.get(step.name, StepResult(counts={"proposed": 0}))
+        proposed = result.counts.get("proposed")
+        if proposed is None:
+            proposed = int(step.when is When.JUDGED) if result.part is None else _added(context, result.part)
+        applied = proposed if result.applied is None else result.applied
+        seconds = round(context.seconds.get(step.name, 0.0), 3)
+        counts[step.name] = {"proposed": proposed, "applied": int(acts) * applied, "seconds": seconds, **result.counts}
+    return counts
+
+
+def _added(context: NightContext, part: Part) -> int:
+    """How much a part says that the live version's does not."""
+    return len(part.changes(context.candidate.live.part(type(part))).added)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +70,48 @@ class Findings:
     after: Beliefs
     recalibration: Recalibration
     verdict: GateVerdict
+    now: float  # seconds since the epoch
     fitting: Fitting = field(default_factory=Fitting)  # fitted weights against counted ones
     improvements: Sequence[Improvement] = ()  # retrieval before and after, where something measures it
     # what the updaters did with their records, by partition
     counters: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    # what was found of near-duplicates and contradictions
-    tended: MaintenanceFindings = field(default_factory=MaintenanceFindings)
-    lessons: Mapping[str, float] = field(default_factory=dict)  # measures of success of lessons (LES-11)
-    expired: Sequence[Mapping[str, Any]] = ()  # examples of what expires, in the form of `report.examples`
+    results: Mapping[str, StepResult] = field(default_factory=dict)  # by step
+    steps: Steps = field(default_factory=dict)
+    says: Mapping[str, str] = field(default_factory=dict)  # what a step is at, by its name, in the order of steps
+    version: VersionName | None = None  # that it published; None of a rehearsal
+    live: VersionName | None = None  # that is live now; None where the priors are
+    store: str = ""  # where the store is, for commands
+    nights: Sequence[RecordedRun] = ()  # what nights came to, this one first, then the newest
+
+    @classmethod
+    def of(cls, context: NightContext, nights: Sequence[RecordedRun] = ()) -> Findings:
+        """What a night found so far.
+
+        Raises:
+            StoreError: No step judged it.
+        """
+        if (judgement := context.outcome(GateOutcome)) is None:
+            raise StoreError("expected the step `gate` before a report, found none")
+        published, former = context.outcome(Published), context.candidate.live.part(ScoreCalibration)
+        return cls(
+            candidate=context.candidate,
+            before=context.before,
+            after=context.after,
+            recalibration=context.outcome(Recalibration)
+            or Recalibration(former, refitted=False, reason="the former one stays"),
+            verdict=judgement.verdict,
+            now=context.night.now,
+            fitting=context.outcome(Fitting) or Fitting(),
+            improvements=judgement.improvements,
+            counters=context.night.counters,
+            results=context.results,
+            steps=counts_of(context),
+            says={step.name: step.says for step in context.night.steps},
+            version=None if published is None else published.version,
+            live=context.catalog.pointer().learned,
+            store=str(context.catalog.root.resolve()),
+            nights=nights,
+        )
 
     @property
     def weights_before(self) -> Weights:
@@ -85,22 +150,10 @@ class Findings:
         return [(when, one) for when, one in both if one is not None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportContext:
-    """What surrounds a night's findings, for who decides."""
-
-    version: VersionName | None  # that it published; None of a rehearsal
-    live: VersionName | None  # that is live now; None where the priors are
-    store: str  # where the store is, for commands
-    now: float  # seconds since the epoch
-    steps: Steps  # what each step came to
-    nights: Sequence[RecordedRun]  # what nights came to, this one first, then the newest
-
-
-def summary_of(findings: Findings, version: VersionName | None) -> dict[str, Any]:
+def summary_of(findings: Findings) -> dict[str, Any]:
     """What a night came to, for machines."""
     return {
-        "learned": version,
+        "learned": findings.version,
         "parent": findings.candidate.parent,
         "decision": findings.verdict.decision.value,
         "reason": findings.verdict.reason,

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from weft.consolidation.gate import Decision
 from weft.consolidation.improvement import Improvement
-from weft.consolidation.recalibrate import Recalibration, unreliable
 from weft.consolidation.report.findings import MEASURES, Findings
-from weft.consolidation.tending.steps import alias_changes
-from weft.domain.ids import VersionName
-from weft.learning.lessons.measures import GOALS
+from weft.consolidation.steps.gate import Decision
+from weft.consolidation.steps.recalibrate import Recalibration, unreliable
 
 _FATES = {
     Decision.SAFE: "goes live",
@@ -19,20 +16,21 @@ _FATES = {
 }
 
 
-def note_of(findings: Findings, version: VersionName | None) -> str:
-    """What was decided and why, how far calibration is off, and what moved most."""
-    observed = findings.candidate.observations
+def note_of(findings: Findings) -> str:
+    """What was decided and why, how far calibration is off, what moved most, and what each step came to."""
+    observed, verdict = findings.candidate.observations, findings.verdict
     lines = [
-        f"## Learned version {version or '(rehearsal: nothing was published)'}",
-        f"**{findings.verdict.decision.value}**: {_FATES[findings.verdict.decision]}. {findings.verdict.reason}.",
+        f"## Learned version {findings.version or '(rehearsal: nothing was published)'}",
+        f"**{verdict.decision.value}**: {_FATES[verdict.decision]}. {verdict.reason}.",
         "",
         f"- built on: {findings.candidate.parent or 'the priors'}",
         f"- observations: {observed['observations']:,.1f}, {observed['observations_new']:,.1f} of them new",
-        f"- calibration: {findings.recalibration.reason}",
-        f"- weights: {findings.fitting.reason}",
-        *_tended_lines(findings),
+        *(
+            f"- {name}: {result.note}" + (f"; see `tables/{name}.csv`" if result.examples else "")
+            for name, result in findings.results.items()
+            if result.note and result.note != verdict.reason
+        ),
         *(f"- ⚠ {alarm}" for alarm in alarms(findings)),
-        *_lesson_lines(findings.lessons),
         "",
         "| calibration error | before | after |",
         "| --- | --- | --- |",
@@ -49,57 +47,6 @@ def note_of(findings: Findings, version: VersionName | None) -> str:
         "**Artifacts → report.html** shows all of it on one page; `pictures/` and `tables/` hold the parts.",
     ]
     return "\n".join(lines)
-
-
-def _tended_lines(findings: Findings) -> list[str]:
-    added, dropped = map(len, alias_changes(findings.candidate))
-    lines = []
-    if added or dropped:
-        lines.append(f"- near-duplicates: {added:,} more aliases, {dropped:,} fewer; see `tables/duplicates.csv`")
-    if (newer := findings.tended.successions) is not None and len(newer.edges):
-        lines.append(f"- releases: {len(newer.edges):,} pages are superseded; see `tables/successions.csv`")
-    against = findings.tended.contradictions
-    if against is not None and against.clusters:
-        lines.append(
-            f"- contradictions: {against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
-            f"{against.declared:,} declared, in {against.clusters:,} clusters; see `tables/contradictions.csv`"
-        )
-    if (links := findings.tended.links) is not None and len(links.edges):
-        counts = links.counts()
-        lines.append(
-            f"- links: {counts['similar']:,} pairs are similar, {counts['co_used']:,} were used together; see "
-            "`tables/links.csv`"
-        )
-    thinning = findings.tended.thinning
-    if thinning is not None and thinning.proposed:
-        outcome = "are passed over" if thinning.thinned else "are only proposed, for what recall would lose"
-        lines.append(
-            f"- thinning: {len(thinning.proposed):,} chunks far from what their documents are about {outcome}; see "
-            "`tables/thinning.csv`"
-        )
-    rebuild = findings.tended.rebuild
-    if rebuild is not None and (rebuild.moved or rebuild.outdated):
-        outcome = "was made so once and taken back" if rebuild.declined else "is made anew, if this night goes live"
-        moved = f"{len(rebuild.moved)} sizes moved; see `tables/rebuild.csv`" if rebuild.moved else ""
-        outdated = f"its vectors were trained without {rebuild.changed:.0%} of its contents" if rebuild.outdated else ""
-        lines.append(f"- the live generation {outcome}: {', and '.join(filter(None, (outdated, moved)))}")
-    return lines
-
-
-def _lesson_lines(lessons: Mapping[str, float]) -> list[str]:
-    if not lessons.get("lessons"):
-        return []
-    measures = [
-        f"{name.replace('_', ' ')} {lessons[name]:.2f} ({'at least' if more else 'at most'} {goal:g})"
-        + ("" if (lessons[name] >= goal if more else lessons[name] <= goal) else " ⚠")
-        for name, (goal, more) in GOALS.items()
-        if name in lessons
-    ]
-    lines = [f"- {lessons['lessons']:,.0f} lessons: {'; '.join(measures)}"]
-    if lessons.get("proposed"):
-        waiting = f"{lessons['to_review']:,.0f} to review, {lessons['in_conflict']:,.0f} of them in conflict"
-        lines.append(f"- pairs of lessons: {lessons['applied']:,.0f} merged, {waiting}; see `weft lessons review`")
-    return lines
 
 
 def alarms(findings: Findings) -> list[str]:

@@ -10,19 +10,18 @@ from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from weft.consolidation.night import DOING, STEPS
-from weft.consolidation.report.examples import EXAMPLES, Row
-from weft.consolidation.report.findings import MEASURES, Findings, ReportContext
+from weft.consolidation.report.findings import MEASURES, Findings
 from weft.consolidation.report.note import alarms
 from weft.domain.ids import PRIORS_VERSION
 from weft.runtime.clock import stamp
 from weft.runtime.pages import number, rendered
 
 _TEMPLATE = "night.html"
+_EXAMPLES = 10  # of a step, at most
 _LONGEST = 4_000  # characters of a text that are shown
 _HASH = re.compile(r"[0-9a-f]{40,}")
 _TAKEN = 12  # digits of a hash that are enough to find it by
-_ALWAYS = frozenset({"recalibrate", "gate", "publish", "report"})  # steps of which every night has one
+_ALWAYS = frozenset({"recalibrate", "fit", "gate", "publish", "report"})  # steps of which every night has one
 _UNTOLD = frozenset({"publish", "report"})  # steps that the top of the page tells of
 _OVER_NIGHTS = {"nDCG@10": "ndcg_at_10/after", "ECE": "calibration/ece/after"}
 _OF_STEP = frozenset({"proposed", "applied", "seconds"})
@@ -108,39 +107,35 @@ class NightPage:
         return rendered(__package__, _TEMPLATE, page=self)
 
 
-def page_of(
-    findings: Findings, context: ReportContext, examples: Mapping[str, Sequence[Row]], pictures: Mapping[str, str]
-) -> NightPage:
+Row = Mapping[str, Any]
+"""An example: values by name, the same names in all rows of a step.
+
+The page shows what is named `text` or ends with `_text` side by side, and the rest before it.
+"""
+
+
+def page_of(findings: Findings, pictures: Mapping[str, str]) -> NightPage:
     """The page of a night; its pictures are SVG."""
-    state = _state(findings, context)
-    nights = _night_cells(context)
+    state, nights = _state(findings), _night_cells(findings)
     moved = [{**asdict(each), "change": each.change} for each in findings.moved]
-    shown = {**examples, "merge": moved}
-    reasons = {
-        "recalibrate": f"{findings.recalibration.reason}; weights: {findings.fitting.reason}",
-        "gate": findings.verdict.reason,
-    }
-    live = context.live or f"{PRIORS_VERSION}, the priors,"
+    shown = {name: result.examples for name, result in findings.results.items()} | {"merge": moved}
+    live = findings.live or f"{PRIORS_VERSION}, the priors,"
     headline = {
         "rehearsal": "Nothing was published: this was a rehearsal",
-        "waits": f"{context.version} waits for you; {live} stays live",
-        "live": f"{context.version} is live",
-        "past": f"{context.version} is published; {live} is live",
+        "waits": f"{findings.version} waits for you; {live} stays live",
+        "live": f"{findings.version} is live",
+        "past": f"{findings.version} is published; {live} is live",
     }[state]
     return NightPage(
-        title=f"Night of {stamp(context.now)[:10]}: {headline}",
-        about=f"{stamp(context.now)} · {context.store} · built on {findings.candidate.parent or 'the priors'}",
+        title=f"Night of {stamp(findings.now)[:10]}: {headline}",
+        about=f"{stamp(findings.now)} · {findings.store} · built on {findings.candidate.parent or 'the priors'}",
         state=state,
         headline=headline,
         why=f"{findings.verdict.decision.value}: {findings.verdict.reason}",
-        choices=_choices(state, findings, context),
+        choices=_choices(state, findings),
         figures=_figures(findings),
-        waiting=_waiting(state, findings, context),
-        steps=[
-            _step(name, context, state, shown.get(name, ()), reasons.get(name))
-            for name in _in_order(context.steps)
-            if name not in _UNTOLD
-        ],
+        waiting=_waiting(state, findings),
+        steps=[_step(name, findings, state, shown.get(name, ())) for name in findings.steps if name not in _UNTOLD],
         columns=[name for name, _ in nights[0]],
         nights=[[value for _, value in cells] for cells in nights],
         pictures=[
@@ -150,30 +145,30 @@ def page_of(
     )
 
 
-def _state(findings: Findings, context: ReportContext) -> str:
-    if context.version is None:
+def _state(findings: Findings) -> str:
+    if findings.version is None:
         return "rehearsal"
-    if context.live == context.version:
+    if findings.live == findings.version:
         return "live"
     return "past" if findings.verdict.decision.goes_live else "waits"
 
 
-def _choices(state: str, findings: Findings, context: ReportContext) -> list[ReviewOption]:
-    store, parent = f"--store {shlex.quote(context.store)}", findings.candidate.parent or PRIORS_VERSION
+def _choices(state: str, findings: Findings) -> list[ReviewOption]:
+    store, parent = f"--store {shlex.quote(findings.store)}", findings.candidate.parent or PRIORS_VERSION
     if state == "rehearsal":
         return [ReviewOption("Publish it", "the same night, for good", f"python -m jobs.consolidate {store}")]
 
     def promote(version: str) -> str:
         return f'weft learned promote {version} --why "…" {store}'
 
-    forward = ReviewOption("Let it go live", "searches follow within a minute", promote(context.version or ""))
+    forward = ReviewOption("Let it go live", "searches follow within a minute", promote(findings.version or ""))
     if state == "waits":
         return [
             forward,
             ReviewOption(
                 "Refuse it",
                 "all that is said below is left out, for good",
-                f'weft learned refuse {context.version} --why "…" {store}',
+                f'weft learned refuse {findings.version} --why "…" {store}',
             ),
             ReviewOption("Leave it", "what it learned counts on as streamed feedback; the next night builds on it", ""),
         ]
@@ -207,9 +202,9 @@ def _both(before: float, after: float) -> tuple[str, str]:
     return number(before), number(after)
 
 
-def _waiting(state: str, findings: Findings, context: ReportContext) -> list[str]:
-    version = [f"{context.version}: go live, or be refused"] if state == "waits" else []
-    counts = {name: values["waiting"] for name, values in context.steps.items() if values.get("waiting")}
+def _waiting(state: str, findings: Findings) -> list[str]:
+    version = [f"{findings.version}: go live, or be refused"] if state == "waits" else []
+    counts = {name: values["waiting"] for name, values in findings.steps.items() if values.get("waiting")}
     proposed = [
         f"{name}: {_count(count)} are only proposed, and act once somebody declares them"
         for name, count in counts.items()
@@ -217,21 +212,17 @@ def _waiting(state: str, findings: Findings, context: ReportContext) -> list[str
     return [*version, *proposed, *alarms(findings)]
 
 
-def _in_order(steps: Mapping[str, Any]) -> list[str]:
-    return sorted(steps, key=lambda name: (STEPS.index(name) if name in STEPS else len(STEPS), name))
-
-
-def _step(name: str, context: ReportContext, state: str, rows: Sequence[Row], reason: str | None) -> ShownStep:
-    counts = context.steps[name]
+def _step(name: str, findings: Findings, state: str, rows: Sequence[Row]) -> ShownStep:
+    counts, result = findings.steps[name], findings.results.get(name)
     proposed, texts = counts.get("proposed", 0), [each for each in rows if any(map(_is_text, each))]
-    plain = [each for each in rows if each not in texts][:EXAMPLES]
+    plain = [each for each in rows if each not in texts][:_EXAMPLES]
     verb = "changed" if state in {"live", "past"} else "would change"
     return ShownStep(
         name=name,
-        about=DOING.get(name, ""),
-        outcome=reason or (f"{_count(proposed)} {verb}" if proposed else "nothing changes"),
+        about=findings.says.get(name, ""),
+        outcome=(result and result.note) or (f"{_count(proposed)} {verb}" if proposed else "nothing changes"),
         counts=[(_words(key), _count(value)) for key, value in counts.items() if key not in _OF_STEP],
-        examples=[_example(each) for each in texts[:EXAMPLES]],
+        examples=[_example(each) for each in texts[:_EXAMPLES]],
         columns=[_words(key) for key in plain[0]] if plain else [],
         rows=[[_value(value) for value in each.values()] for each in plain],
     )
@@ -278,10 +269,10 @@ def _value(value: object) -> str:
     return text[:_TAKEN] if _HASH.fullmatch(text) else text
 
 
-def _night_cells(context: ReportContext) -> list[list[tuple[str, str]]]:
+def _night_cells(findings: Findings) -> list[list[tuple[str, str]]]:
     """What is shown of each night by name, this one first; steps in which anything was proposed on any of them."""
-    recorded = {name for one in context.nights for name, value in one.metrics.items() if value}
-    of_steps = {name: f"steps/{name}/proposed" for name in _in_order(context.steps) if name not in _ALWAYS}
+    recorded = {name for one in findings.nights for name, value in one.metrics.items() if value}
+    of_steps = {name: f"steps/{name}/proposed" for name in findings.steps if name not in _ALWAYS}
     shown = {_words(name): metric for name, metric in of_steps.items() if metric in recorded}
     shown |= {name: metric for name, metric in _OVER_NIGHTS.items() if metric in recorded}
     return [
@@ -292,7 +283,7 @@ def _night_cells(context: ReportContext) -> list[list[tuple[str, str]]]:
             ("new observations", _count(one.metrics.get("observations/new"))),
             *((name, _count(one.metrics.get(metric))) for name, metric in shown.items()),
         ]
-        for one in context.nights
+        for one in findings.nights
     ]
 
 

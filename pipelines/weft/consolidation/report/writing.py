@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from matplotlib.figure import Figure
 
 from weft.consolidation import figures
 from weft.consolidation.improvement import Improvement, as_metrics
-from weft.consolidation.night import RunRecord
-from weft.consolidation.report.examples import examples_of
-from weft.consolidation.report.findings import MEASURES, Findings, ReportContext, summary_of
+from weft.consolidation.night import NightContext, RunRecord, StepResult, When
+from weft.consolidation.report.findings import MEASURES, NIGHTS, Findings, summary_of
 from weft.consolidation.report.note import note_of
 from weft.consolidation.report.page import page_of
-from weft.consolidation.tending.steps import Steps
+from weft.consolidation.steps.lessons import LessonMeasures
 from weft.domain.documents import Domain
 from weft.domain.ranking import Signal
 from weft.learning.calibration.reliability import Band
@@ -31,32 +30,42 @@ PAGE = "report"
 _EVENTS = ("consumed", "applied", "duplicate", "dead_lettered", "late")
 
 
-def report(page: RunRecord, findings: Findings, context: ReportContext) -> dict[str, Any]:
-    """Write the report of a night that published a version, or of a rehearsal that published nothing.
+class Summary(dict[str, Any]):
+    """What a night came to, for machines."""
 
-    The note comes last, so that what it promises is there.
 
-    Returns:
-        The summary.
-    """
-    summary = summary_of(findings, context.version)
-    metrics = metrics_of(findings, context.steps)
-    outcome = {"learned": context.version or "", "decision": findings.verdict.decision.value}
-    context = replace(context, nights=[RecordedRun(context.now, metrics, outcome), *context.nights])
-    page.metrics(metrics, now=context.now)
+class Report:
+    """Draws and writes the report of a night that published a version, or of a rehearsal that published nothing."""
+
+    name: ClassVar[str] = "report"
+    says: ClassVar[str] = "drawing and writing the report"
+    when: ClassVar[When] = When.JUDGED
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`."""
+        findings = Findings.of(context, context.night.recorded(limit=NIGHTS))
+        report(context.page, findings)
+        return StepResult(outcome=Summary({**summary_of(findings), "run": context.page.run_id or None}))
+
+
+def report(page: RunRecord, findings: Findings) -> None:
+    """Write a report; the note comes last, so that what it promises is there."""
+    metrics = metrics_of(findings)
+    outcome = {"learned": findings.version or "", "decision": findings.verdict.decision.value}
+    findings = replace(findings, nights=[RecordedRun(findings.now, metrics, outcome), *findings.nights])
+    page.metrics(metrics, now=findings.now)
     page.parameters(outcome)
     for name, table in tables_of(findings).items():
         page.table(f"tables/{name}", table)
-    pictures = pictures_of(findings, context)
+    pictures = pictures_of(findings)
     for name, picture in pictures.items():
         page.picture(f"pictures/{name}", picture)
-    page.page(PAGE, page_of(findings, context, examples_of(findings), pictures).html())
-    page.document("summary", summary)
-    page.note(note_of(findings, context.version))
-    return summary
+    page.page(PAGE, page_of(findings, pictures).html())
+    page.document("summary", summary_of(findings))
+    page.note(note_of(findings))
 
 
-def pictures_of(findings: Findings, context: ReportContext) -> Mapping[str, str]:
+def pictures_of(findings: Findings) -> Mapping[str, str]:
     """The pictures that the findings have something for, by name, as SVG: drawn once for the run and its page."""
     pictures: dict[str, Figure] = {
         "weights": figures.weights(findings.weights_after, findings.weights_before),
@@ -68,12 +77,12 @@ def pictures_of(findings: Findings, context: ReportContext) -> Mapping[str, str]
         pictures["reliability"] = figures.reliability(before, after)
     if findings.improvements:
         pictures["retrieval"] = figures.retrieval(findings.improvements)
-    if len(context.nights) > 1:
-        pictures["nights"] = figures.nights(context.nights[::-1])
+    if len(findings.nights) > 1:
+        pictures["nights"] = figures.nights(findings.nights[::-1])
     return {name: figures.as_svg(figure) for name, figure in pictures.items()}
 
 
-def metrics_of(findings: Findings, steps: Steps) -> dict[str, float]:
+def metrics_of(findings: Findings) -> dict[str, float]:
     """Every figure of a night by name, such as `weights/code/vector`, `ndcg_at_10/before`, `steps/merge/proposed`."""
     observed, counts = findings.candidate.observations, findings.counters.values()
     events = {name: sum(each.get(name, 0) for each in counts) for name in _EVENTS} if counts else {}
@@ -82,6 +91,9 @@ def metrics_of(findings: Findings, steps: Steps) -> dict[str, float]:
         for domain, beliefs in findings.weights_after.items()
         for signal, belief in beliefs.items()
     }
+    lessons = next(
+        (each.outcome for each in findings.results.values() if isinstance(each.outcome, LessonMeasures)), None
+    )
     errors = {
         f"{name}/{when}": float(getattr(one.measures, name)) for name in MEASURES for when, one in findings.measured
     }
@@ -91,9 +103,9 @@ def metrics_of(findings: Findings, steps: Steps) -> dict[str, float]:
         **_named("observations", {"all": observed["observations"], "new": observed["observations_new"]}),
         **_named("weights", weights),
         **as_metrics(findings.improvements),
-        **_named("lessons", findings.lessons),
+        **_named("lessons", lessons or {}),
         **_named("events", events),
-        **{name: value for step, values in steps.items() for name, value in _named(f"steps/{step}", values).items()},
+        **{f"steps/{step}/{name}": value for step, counts in findings.steps.items() for name, value in counts.items()},
     }
 
 
@@ -110,7 +122,7 @@ def tables_of(findings: Findings) -> dict[str, pa.Table]:
         "calibration_bins": [row for when, one in findings.measured for row in _bands(when, one.diagram)],
         "retrieval": _retrieval(findings),
         "fit": _fitted(findings),
-        **examples_of(findings),
+        **{name: result.examples for name, result in findings.results.items()},
         "updaters": [{"partition": name, **counts} for name, counts in sorted(findings.counters.items())],
     }
     return {name: pa.Table.from_pylist([dict(row) for row in rows]) for name, rows in rows_by_table.items() if rows}

@@ -23,9 +23,9 @@ from weft.domain.events import Feedback, Impression, SessionPhase, ShownResult
 from weft.domain.ids import principal_fingerprint
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.codec import Decoded, decode_all
+from weft.feedback.fold.credit import EqualVerdicts, QuestionText, question_in
 from weft.feedback.fold.names import NameTracker
 from weft.feedback.fold.sessions import SessionLifecycle
-from weft.feedback.fold.words import EqualVerdicts, QuestionText, question_in
 from weft.feedback.settings import TimeSettings, milliseconds
 from weft.learning.observe.outcomes import OutcomeScope
 from weft.runtime.kafka.log import Record, Records

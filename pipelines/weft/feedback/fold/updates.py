@@ -7,12 +7,16 @@ on where batches begin, nor on when or how often an updater ran. That is what ma
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import (
     FEEDBACK,
     LESSON_EVENTS,
+    Accuracy,
     AnyEvent,
     Correction,
     Explicit,
@@ -20,13 +24,17 @@ from weft.domain.events import (
     Impression,
     Inclusion,
     LessonEvent,
+    ModelQuality,
     Report,
     Retrieval,
+    Review,
     Selection,
     SessionPhase,
     TriggerRemoval,
+    Trust,
 )
 from weft.domain.ids import principal_fingerprint
+from weft.domain.ranking import Scope
 from weft.feedback.fold.batch import (
     Arrivals,
     BatchState,
@@ -41,14 +49,20 @@ from weft.feedback.fold.batch import (
 from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.credit import (
     Attribute,
+    ContentVerdict,
     Credit,
+    EqualVerdicts,
+    QuestionText,
     attributed,
     chosen_rank,
+    corrected,
     credits_of,
     drawn_by,
     in_context,
     note_credits,
     note_excluded,
+    note_question,
+    question_of_text,
     tally_click,
     tally_shown,
     tally_triggers,
@@ -56,22 +70,85 @@ from weft.feedback.fold.credit import (
 )
 from weft.feedback.fold.lessons import lesson_keys
 from weft.feedback.fold.names import OVERFLOW, Draw, NameKind, kind_of, source_counts
-from weft.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
 from weft.feedback.fold.sessions import Sessions, Timeline
-from weft.feedback.fold.words import (
-    ContentVerdict,
-    EqualVerdicts,
-    QuestionText,
-    corrected,
-    note_question,
-    question_of_text,
-)
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
-from weft.learning.evidence import MICRO
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import survival_masses
+from weft.learning.families.threshold import threshold_masses
+from weft.learning.observe.accuracy import accuracy_use
 from weft.learning.observe.outcomes import OutcomeScope
 from weft.learning.observe.tallies import Tally
 from weft.learning.observe.triggers import REMOVED
+from weft.learning.parameters import (
+    DECAY,
+    QUALITY,
+    REFUTED,
+    SPEAKER,
+    THRESHOLD,
+    TRUST,
+    VERIFIED,
+    Masses,
+    reported_evidence,
+)
 from weft.runtime.kafka.log import Record
+
+# What is evidence by itself, without an impression: reviews, accuracy, model quality, trust.
+
+
+def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidence:
+    """The evidence of one report, one observation each, under the scope that the event names.
+
+    What was accurate or not is evidence about its content, too, where the event names one.
+
+    Examples:
+        >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
+        >>> found = report_evidence(held, day=3)
+        >>> [(key.parameter, key.bin, mass) for key, mass in found.counts.items()]
+        [('trust.blog', 'verified', 1000000)]
+    """
+    parameter, masses = _MASSES[type(report)](report)
+    reported = reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
+    if not isinstance(report, Accuracy) or report.content_hash is None:
+        return reported
+    return replace(reported, usage=accuracy_use(day, report.content_hash, principal, accurate=report.accurate))
+
+
+def allowance_of(report: Report) -> str:
+    """The allowance that a report draws on: of its type of event; where it is about a source, of that one.
+
+    Examples:
+        >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
+        'trust.blog'
+    """
+    tag = str(type(report).__struct_config__.tag)
+    return f"{tag}.{report.source}" if isinstance(report, Trust) else tag
+
+
+def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
+    """That somebody reported something, by fingerprint: whom there is to be protected from others (LRN-20)."""
+    return reported_evidence(day, Scope(report.domain), SPEAKER, {principal: MICRO})
+
+
+def _review(event: Review) -> tuple[str, Masses]:
+    return THRESHOLD, threshold_masses(event.confidence, good=event.good)
+
+
+def _accuracy(event: Accuracy) -> tuple[str, Masses]:
+    return DECAY, survival_masses(event.age_hours, accurate=event.accurate)
+
+
+def _quality(event: ModelQuality) -> tuple[str, Masses]:
+    return QUALITY, quality_masses(event.turn, event.quality)
+
+
+def _trust(event: Trust) -> tuple[str, Masses]:
+    return f"{TRUST}.{event.source}", {VERIFIED if event.verified else REFUTED: MICRO}
+
+
+_MASSES: Mapping[type[Report], Callable[[Any], tuple[str, Masses]]] = MappingProxyType(
+    {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust}
+)
 
 
 def fold(

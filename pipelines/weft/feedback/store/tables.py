@@ -38,9 +38,8 @@ from weft.feedback.fold.names import (
     names_of,
 )
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
-from weft.feedback.store.allowances import forget_days
 from weft.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from weft.feedback.store.overlays import close_sessions, lifecycle_of, select_lifecycles, write_sessions
+from weft.feedback.store.overlays import close_sessions, forget_days, lifecycle_of, select_lifecycles, write_sessions
 from weft.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from weft.learning.evidence import Evidence, EvidenceKey, table_of
 from weft.learning.uses import UsageKey

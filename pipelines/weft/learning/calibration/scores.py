@@ -18,6 +18,7 @@ from weft.learning.calibration.matching import MatchCalibration
 from weft.learning.calibration.reliability import Predictions, log_loss, split_folds
 from weft.learning.evidence import MICRO, Evidence, day_of
 from weft.learning.parameters import RELEVANCE
+from weft.learning.parts import PartChange, PartChanges
 from weft.learning.priors import RecencyPrior
 from weft.learning.recency import Discount
 
@@ -103,10 +104,11 @@ class ScoreCalibration:
 
     Examples:
         >>> halved = ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.0, 0.5)))
-        >>> halved.probability(0.5), ScoreCalibration.from_json(halved.to_json()) == halved
+        >>> halved.probability(0.5), ScoreCalibration.from_table(halved.to_table()) == halved
         (0.25, True)
     """
 
+    name: ClassVar[str] = "calibration"
     curve: Isotonic | BetaCurve  # from the score that results are ranked by
     match: MatchCalibration | None = None  # from how well a result matches by itself; None where verdicts are too few
 
@@ -123,14 +125,14 @@ class ScoreCalibration:
         """`probability` of scores (n,)."""
         return self.curve.probabilities_of(scores)
 
-    def to_json(self) -> str:
-        """The curve as one JSON object; `from_json` gives exactly it back."""
+    def to_table(self) -> str:
+        """The curve as one JSON object; `from_table` gives exactly it back."""
         match = {} if self.match is None else {"match": self.match.to_json_value()}
         return json.dumps({"method": self.method, **asdict(self.curve), **match}, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """The calibration that `to_json` wrote.
+    def from_table(cls, text: str) -> Self:
+        """The calibration that `to_table` wrote.
 
         Raises:
             StoreError: The text is not one of its kind.
@@ -145,6 +147,12 @@ class ScoreCalibration:
             raise StoreError(
                 f"calibration: expected one of {sorted(CURVES)} with its values, found {text!r}"
             ) from error
+
+    def changes(self, before: Self | None) -> PartChanges:
+        """Which curve says what a score is worth, and which one did."""
+        return PartChanges.between(
+            *(() if each is None else (PartChange("", each.to_table()),) for each in (before, self))
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtri
@@ -14,10 +14,7 @@ from scipy.special import ndtri
 from weft.domain.arrays import Floats
 from weft.domain.documents import Domain
 from weft.domain.ranking import Signal, WeightBelief
-from weft.learning.aliases import NO_ALIASES, ContentAliases
-from weft.learning.edges import NO_EDGES, LearnedEdges
-from weft.learning.evidence import Evidence
-from weft.learning.thinned import NOTHING_THINNED, Thinned
+from weft.learning.parts import PartChange, PartChanges
 
 FIT = "fit"
 """The level that fitted weights come from."""
@@ -94,11 +91,12 @@ class DomainFit:
 class FittedWeights:
     """The fits of the domains in which they go live; empty where counting does everywhere."""
 
+    name: ClassVar[str] = "fitted"
     by_domain: Mapping[Domain, DomainFit]
     deviation: float  # τ that all of them were made under
 
-    def to_json(self) -> str:
-        """JSON that `from_json` reads back to equal bits."""
+    def to_table(self) -> str:
+        """JSON that `from_table` reads back to equal bits."""
         rows = {
             domain.value: {
                 "signals": [signal.value for signal in fit.signals],
@@ -112,7 +110,7 @@ class FittedWeights:
         return json.dumps({"deviation": self.deviation, "domains": rows}, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> FittedWeights:
+    def from_table(cls, text: str) -> FittedWeights:
         """What was written; ValueError where it is something else."""
         try:
             values = json.loads(text)
@@ -120,19 +118,14 @@ class FittedWeights:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"expected fitted weights by domain, found: {error!r}") from error
 
+    def changes(self, before: FittedWeights | None) -> PartChanges:
+        """Domains whose weights are fitted, and those where counting weighs again."""
+        named = ({} if each is None else each.by_domain for each in (before, self))
+        return PartChanges.between(*((PartChange(domain.value, "fitted weights") for domain in each) for each in named))
+
 
 def _fit_of(row: Mapping[str, Any]) -> DomainFit:
     shares, covariance, counted = (
         np.array(row[name], dtype=np.float64) for name in ("shares", "covariance", "counted")
     )
     return DomainFit(tuple(map(Signal, row["signals"])), shares, covariance, counted, float(row["outcomes"]))
-
-
-class Learned(NamedTuple):
-    """What searches follow beside the priors: what was counted and fitted, what is one content, what is passed over."""
-
-    evidence: Evidence
-    fitted: FittedWeights | None = None
-    aliases: ContentAliases = NO_ALIASES
-    edges: LearnedEdges = NO_EDGES
-    thinned: Thinned = NOTHING_THINNED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -17,17 +17,14 @@ from weft.domain.links import Relation
 from weft.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from weft.indexes.generation import Generation
 from weft.indexes.manifest import ANSWERING, Manifest
-from weft.learning.aliases import NO_ALIASES, ContentAliases
-from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.aliases import ContentAliases
+from weft.learning.beliefs import Beliefs, believed
 from weft.learning.calibration.matching import Answering
-from weft.learning.edges import NO_EDGES, LearnedEdges
-from weft.learning.evidence import Evidence
-from weft.learning.pooling.fitted import FittedWeights
+from weft.learning.parts import LearnedVersion, Part
 from weft.learning.priors import Priors
-from weft.learning.thinned import NOTHING_THINNED, Thinned
 from weft.retrieval.snapshot.filters import RowFilter, communities_of
 from weft.retrieval.snapshot.ports import OpenGeneration
-from weft.retrieval.snapshot.snapshot import SESSIONS_HELD, Described, ListedSessions, ReadingCache, Snapshot
+from weft.retrieval.snapshot.snapshot import SESSIONS_HELD, ListedSessions, ReadingCache, Snapshot
 from weft.runtime.clock import Clock
 
 log = logging.getLogger(__name__)
@@ -43,17 +40,13 @@ class Pin:
     """What was live at one time, in values alone: its holder opens the same snapshot, in any process (ARC-2)."""
 
     generation: GenerationId
-    learned: VersionName | None  # none where no version was live
-    evidence: Evidence  # everything that was believed then follows from it, and from `fitted`
+    version: VersionName | None  # none where no version was live
+    learned: LearnedVersion  # everything that was believed then follows from it
     listing: SessionListing  # the sessions that were open
     at: float  # when that was, seconds since the epoch
     store: StoreId | None  # which store that was; None of one that was never written
-    fitted: FittedWeights | None = None  # weights that the live version held; None where it held none
     relations: tuple[Relation, ...] = ()  # declared in the store
-    aliases: ContentAliases = NO_ALIASES  # contents that stand for one another in the live version
-    edges: LearnedEdges = NO_EDGES  # between contents, found by the nights that the live version comes from
     counted: CitationCounts = field(default_factory=dict)  # what providers say of works
-    thinned: Thinned = NOTHING_THINNED  # contents that searches of everything pass over
 
 
 class CatalogSource:
@@ -74,8 +67,8 @@ class CatalogSource:
         self._clock = clock
         self._asked_for = _NONE
         self._verified: GenerationId | None = None
-        self._held: Described = (PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
-        self._readings = ReadingCache(catalog, priors, self._described, held=sessions_held)
+        self._held: tuple[VersionName, Mapping[str, Part]] = (PRIORS_ONLY, {})
+        self._readings = ReadingCache(catalog, priors, self._parts_of, held=sessions_held)
 
     def token(self) -> Hashable:
         """A value that changes whenever the pointer moves or evidence comes in."""
@@ -116,21 +109,16 @@ class CatalogSource:
         # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
         listing, pointer = self._catalog.live.listing(), self._catalog.pointer()
         evidence = self._catalog.live.evidence()
-        store = self._catalog.store_id()
-        _, _, fitted, aliases, edges, thinned = self._described(pointer.learned)
+        _, parts = self._parts_of(pointer.learned)
         return Pin(
-            pointer.generation or _NONE,
-            pointer.learned,
-            evidence,
-            listing,
-            self._clock(),
-            store,
-            fitted,
-            self._relations(),
-            aliases,
-            edges,
-            self._counted(),
-            thinned,
+            generation=pointer.generation or _NONE,
+            version=pointer.learned,
+            learned=LearnedVersion(evidence, parts),
+            listing=listing,
+            at=self._clock(),
+            store=self._catalog.store_id(),
+            relations=self._relations(),
+            counted=self._counted(),
         )
 
     def _counted(self) -> CitationCounts:
@@ -148,20 +136,15 @@ class CatalogSource:
             return ()
 
     def _snapshot(self, pin: Pin, previous: Snapshot | None, open_generation: Callable[[], Generation]) -> Snapshot:
-        sessions = ListedSessions(pin.listing, self._readings)
-        learned, calibration, *_ = self._described(pin.learned)
         if previous is not None and pin.generation == self._asked_for:
-            beliefs = self._believed(pin, previous.generation)
             return replace(
                 previous,
-                learned=learned,
-                beliefs=beliefs,
-                calibration=calibration,
-                sessions=sessions,
+                version=pin.version or PRIORS_ONLY,
+                learned=pin.learned,
+                beliefs=self._believed(pin, previous.generation),
+                sessions=ListedSessions(pin.listing, self._readings),
                 relations=pin.relations,
-                edges=pin.edges,
                 counted=pin.counted,
-                thinned=pin.thinned,
             )
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
@@ -170,26 +153,24 @@ class CatalogSource:
         self._compare_arithmetic(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks, partial(communities_of, generation))
-        built, beliefs = _answering_of(generation.manifest), self._believed(pin, generation)
         return Snapshot(
-            generation.manifest.id,
-            generation,
-            filters,
-            learned,
-            beliefs,
-            calibration,
-            sessions,
-            built,
-            pin.relations,
-            pin.edges,
-            pin.counted,
-            pin.thinned,
+            generation_id=generation.manifest.id,
+            generation=generation,
+            filters=filters,
+            version=pin.version or PRIORS_ONLY,
+            learned=pin.learned,
+            beliefs=self._believed(pin, generation),
+            sessions=ListedSessions(pin.listing, self._readings),
+            built=_answering_of(generation.manifest),
+            relations=pin.relations,
+            counted=pin.counted,
         )
 
     def _believed(self, pin: Pin, generation: OpenGeneration) -> Beliefs:
-        row_of = generation.chunks.row_of
-        aliases = pin.aliases.led_by(lambda content: row_of(content) is not None)
-        return read_beliefs(self._priors, pin.evidence, now=pin.at, fitted=pin.fitted, aliases=aliases)
+        learned, row_of = pin.learned, generation.chunks.row_of
+        if (aliases := learned.part(ContentAliases)) is not None:
+            learned = learned.with_part(ContentAliases, aliases.led_by(lambda content: row_of(content) is not None))
+        return believed(self._priors, learned, now=pin.at)
 
     def _compare_arithmetic(self, manifest: Manifest) -> None:
         for encoder, ours in self._arithmetic.precisions.items():
@@ -209,17 +190,16 @@ class CatalogSource:
                 ROUNDED_APART,
             )
 
-    def _described(self, version: VersionName | None) -> Described:
+    def _parts_of(self, version: VersionName | None) -> tuple[VersionName, Mapping[str, Part]]:
         if version is None:
-            return PRIORS_ONLY, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED
+            return PRIORS_ONLY, {}
         cached = self._held  # searches of sessions ask from their own threads
         if cached[0] != version:
             try:
-                state = self._catalog.learned.read(version)
-                cached = (version, state.calibration, state.fitted, state.aliases, state.edges, state.thinned)
+                cached = (version, self._catalog.learned.read(version).parts)
             except CorruptionError as error:
                 log.warning("no probabilities until another learned version is live: %s", error)
-                cached = (version, None, None, NO_ALIASES, NO_EDGES, NOTHING_THINNED)
+                cached = (version, {})
             self._held = cached
         return cached
 

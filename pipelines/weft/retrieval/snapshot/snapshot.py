@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -15,15 +15,12 @@ from weft.catalog.overlays import OpenSession, SessionListing
 from weft.domain.errors import StoreError
 from weft.domain.ids import GenerationId, SessionId, VersionName
 from weft.domain.links import Relation
-from weft.learning.aliases import ContentAliases
-from weft.learning.beliefs import Beliefs, read_beliefs
+from weft.learning.beliefs import Beliefs, believed
 from weft.learning.calibration.matching import Answering
 from weft.learning.calibration.scores import ScoreCalibration
-from weft.learning.edges import NO_EDGES, LearnedEdges
-from weft.learning.pooling.fitted import FittedWeights
+from weft.learning.parts import LearnedVersion, Part
 from weft.learning.pooling.sessions import SessionEvidence
 from weft.learning.priors import Priors
-from weft.learning.thinned import NOTHING_THINNED, Thinned
 from weft.retrieval.snapshot.filters import RowFilter
 from weft.retrieval.snapshot.ports import OpenGeneration
 
@@ -37,7 +34,7 @@ SESSIONS_HELD = 256
 class BeliefReading:
     """What one request believes."""
 
-    learned: VersionName
+    version: VersionName
     beliefs: Beliefs
     calibration: ScoreCalibration | None = None  # none while no learned version carries one
     # from when on a match counts as an answer, by the generation's own questions; None where it had too few
@@ -52,10 +49,8 @@ class BeliefReading:
         return replace(learned.answering, curve=None if self.built is None else self.built.curve)
 
 
-Described = tuple[VersionName, ScoreCalibration | None, FittedWeights | None, ContentAliases, LearnedEdges, Thinned]
-"""The name that a learned version goes by, its calibration, fitted weights, aliases, edges, and what it passes over."""
-
-Describe = Callable[[VersionName | None], Described]
+FindParts = Callable[[VersionName | None], tuple[VersionName, Mapping[str, Part]]]
+"""The name that a learned version goes by, and its parts."""
 
 
 class ReadingCache:
@@ -65,10 +60,10 @@ class ReadingCache:
     session nothing ages (LRN-2) and the same question gets the same answer whatever others merge meanwhile.
     """
 
-    def __init__(self, catalog: Catalog, priors: Priors, describe: Describe, *, held: int) -> None:
+    def __init__(self, catalog: Catalog, priors: Priors, find_parts: FindParts, *, held: int) -> None:
         self._catalog = catalog
         self._priors = priors
-        self._describe = describe
+        self._find_parts = find_parts
         self._size = held
         self._readings: OrderedDict[SessionId, tuple[OpenSession, BeliefReading]] = OrderedDict()
         self._lock = threading.Lock()
@@ -92,11 +87,13 @@ class ReadingCache:
 
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
-        learned, calibration, fitted, aliases, *_ = self._describe(base.learned)
-        overlay = session.overlay
-        own, evidence = SessionEvidence(overlay, base.moments), base.evidence + overlay
-        beliefs = read_beliefs(self._priors, evidence, now=base.at, session=own, fitted=fitted, aliases=aliases)
-        return BeliefReading(learned, beliefs, calibration)
+        version, parts = self._find_parts(base.learned)
+        own, learned = (
+            SessionEvidence(session.overlay, base.moments),
+            LearnedVersion(base.evidence + session.overlay, parts),
+        )
+        beliefs = believed(self._priors, learned, now=base.at, session=own)
+        return BeliefReading(version, beliefs, learned.part(ScoreCalibration))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +120,13 @@ class Snapshot:
     generation_id: GenerationId
     generation: OpenGeneration
     filters: RowFilter  # row masks of the generation
-    learned: VersionName
-    beliefs: Beliefs
-    calibration: ScoreCalibration | None = None  # none while no learned version carries one
+    version: VersionName
+    learned: LearnedVersion
+    beliefs: Beliefs  # that follow from it
     sessions: ListedSessions | None = None  # what open sessions believe instead; None where there are none
     built: Answering | None = None  # see `BeliefReading.built`
     relations: tuple[Relation, ...] = ()  # declared in the store, beside those of the generation
-    edges: LearnedEdges = NO_EDGES  # found by the nights that the live version comes from
     counted: CitationCounts = field(default_factory=dict)  # what providers say of works
-    thinned: Thinned = NOTHING_THINNED  # contents that searches of everything pass over
 
     def reading(self, session_id: str | None) -> BeliefReading:
         """What a request of this session believes: base at its fork and its overlay, or what all believe (LRN-14)."""
@@ -142,7 +137,7 @@ class Snapshot:
 
     @property
     def _shared(self) -> BeliefReading:
-        return BeliefReading(self.learned, self.beliefs, self.calibration, self.built)
+        return BeliefReading(self.version, self.beliefs, self.learned.part(ScoreCalibration), self.built)
 
 
 class SnapshotSource(Protocol):

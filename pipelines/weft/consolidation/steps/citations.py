@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+import pkgutil
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import ClassVar, Protocol
 
+from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CitationCounts
+from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.settings import CitationSettings
-from weft.domain.links import Measures, Provider, Work, WorkCounts
+from weft.domain.errors import CorruptionError
+from weft.domain.links import Measures, Provider, Work, WorkCounts, works_of
 
 log = logging.getLogger(__name__)
 
 _SECONDS_PER_HOUR = 3600.0
 _MOST_FAILURES = 3  # in a row, after which a provider is left alone for the night: it is down, and each costs seconds
+
+PROVIDERS = "weft.consolidation.steps.providers:providers_of"
+"""What asks providers: it is loaded by this name where `consolidation.citations.providers` names one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,23 +35,40 @@ class RefreshResult:
     failed: int = 0  # works whose provider did not answer: their former counts stay, and they are due again
     left: int = 0  # works that were left to another night: too many, or their provider failed too often in a row
 
-    def as_step(self) -> dict[str, float]:
-        """As the night tells it."""
-        return {
-            "proposed": self.due,
-            "applied": self.counted + self.absent,
-            "counted": self.counted,
-            "absent": self.absent,
-            "failed": self.failed,
-            "left": self.left,
-        }
+
+class RefreshCitations:
+    """Asks providers for counts that are due; they are the store's, and part of no learned version."""
+
+    name: ClassVar[str] = "citations"
+    says: ClassVar[str] = "asking providers how much documents are relied on"
+    when: ClassVar[When] = When.ALWAYS
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`; a rehearsal asks nobody."""
+        rules = context.settings.consolidation.citations
+        outcome = refresh(context.catalog, rules, context.night.now, dry_run=context.dry_run)
+        counts = asdict(outcome)
+        proposed = counts.pop("due")
+        return StepResult(counts={"proposed": proposed, "applied": outcome.counted + outcome.absent, **counts})
 
 
-PROVIDERS = "weft.consolidation.citations.providers:providers_of"
-"""What asks providers: it is loaded by this name where `consolidation.citations.providers` names one."""
-
-RefreshCitations = Callable[[bool], RefreshResult]
-"""Refreshes what is due; told whether it is a rehearsal, which asks nobody and changes nothing."""
+def refresh(catalog: Catalog, rules: CitationSettings, now: float, *, dry_run: bool) -> RefreshResult:
+    """Ask the providers that are on for what is due of what live documents declare to be, and keep it."""
+    if not rules.providers or catalog.pointer().generation is None:
+        return RefreshResult()
+    with closing(catalog.open_live()) as generation:
+        works = distinct(works_of(document.metadata) for document in generation.chunks.documents())
+    try:
+        stored = catalog.citations.read()
+    except CorruptionError:
+        stored = {}
+    if dry_run:
+        return RefreshResult(due=len(due(works, stored, rules, now)))
+    providers = pkgutil.resolve_name(PROVIDERS)(rules, now)
+    counted, outcome = refreshed(works, stored, providers, rules, now)
+    if outcome.due:
+        catalog.citations.write(counted)
+    return outcome
 
 
 def due(works: Iterable[Work], stored: CitationCounts, settings: CitationSettings, now: float) -> list[Work]:
@@ -88,10 +113,6 @@ def distinct(works: Iterable[Sequence[Work]]) -> list[Work]:
     return sorted({work for some in works for work in some})
 
 
-class ServiceUnavailableError(Exception):
-    """A service does not answer, or not with JSON."""
-
-
 class CitationProvider(Protocol):
     """Says how much a work is relied on; asked by the night, one work at a time, never twice within the refresh."""
 
@@ -101,3 +122,7 @@ class CitationProvider(Protocol):
         Raises:
             ServiceUnavailableError: The service does not answer as it should.
         """
+
+
+class ServiceUnavailableError(Exception):
+    """A service does not answer, or not with JSON."""

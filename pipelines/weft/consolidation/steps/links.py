@@ -12,32 +12,37 @@ same evidence gives the same strengths whenever it is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
+from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.settings import LinkSettings
-from weft.consolidation.tending.duplicates import ContentReader
+from weft.consolidation.steps.duplicates import ContentReader, GenerationContents
 from weft.domain.arrays import Flags, Ints
+from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
-from weft.domain.links import LinkKind, RelationSource
+from weft.domain.links import LinkKind, Relation, RelationSource
 from weft.indexes.dense.close_pairs import Rows, close_pairs
+from weft.indexes.generation import Generation
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.observe.verdicts import is_good
 from weft.learning.recency import recency
 from weft.learning.uses import Uses
+from weft.retrieval.snapshot.relations import resolve_relations
+from weft.runtime.clock import day_of
 
 _EXAMPLES = 5  # of each kind that a report shows
 _NEIGHBOURS = 5  # nearest contents of each that are compared
 
 LINKS = (LinkKind.SIMILAR, LinkKind.CO_USED)
 """Kinds of edges that this step finds."""
-
-FindLinks = Callable[[ContentAliases, LearnedEdges, Evidence], "Links"]
-"""Links of what is live, given tonight's aliases, its contradictions, and what became of contents."""
 
 Pair = tuple[ContentHash, ContentHash]
 """Two contents in ascending order."""
@@ -93,6 +98,55 @@ class Links:
     def counts(self) -> dict[str, float]:
         """Edges by kind."""
         return {kind.value: sum(each.kind is kind for each in self.edges.edges) for kind in LINKS}
+
+
+class FindLinks:
+    """Finds what is similar in the live generation, and what was used together."""
+
+    name: ClassVar[str] = "links"
+    says: ClassVar[str] = "linking what is similar and what was used together"
+    when: ClassVar[When] = When.FRESH
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`; aliases and contradictions of the night are not linked."""
+        if not context.has_generation:
+            return StepResult()
+        learned, catalog, rules = context.learned, context.catalog, context.settings.consolidation.links
+        former = learned.part(LearnedEdges) or NO_EDGES
+        opposed = former.of_kinds((LinkKind.CONTRADICTS,))
+        with closing(catalog.open_live()) as generation:
+            memory = GenerationContents(generation.contents, generation.chunks)
+            linked = _linked(generation, catalog.relations())
+            joined = ExistingEdges(linked, learned.part(ContentAliases) or NO_ALIASES, opposed)
+            today, vectors = day_of(context.night.now), partial(_vectors, generation)
+            links = find_links(memory, vectors, joined, learned.evidence, rules, today=today)
+        counts, changes = links.counts(), links.edges.changes(context.candidate.live.part(LearnedEdges))
+        note = f"{counts['similar']:,} pairs are similar, {counts['co_used']:,} were used together"
+        return StepResult(
+            part=former.instead(LINKS, links.edges),
+            counts={"proposed": len(changes.added), **counts},
+            examples=[asdict(each) for each in links.examples],
+            note=note if len(links.edges) else "",
+        )
+
+
+def _vectors(generation: Generation) -> Rows:
+    """The vector of each content by the encoder that its graph is built with; none where it has no encoder."""
+    if not generation.encoders:
+        return np.zeros((0, 1), np.float32)
+    return generation.dense(min(generation.encoders))
+
+
+def _linked(generation: Generation, relations: Sequence[Relation]) -> Ints:
+    """Pairs of contents that an edge of the generation or of the store joins, as rows."""
+    try:
+        edges = resolve_relations(generation, relations).extend_edges(
+            generation.graph.arrays(), dict.fromkeys(RelationSource, 1.0)
+        )
+    except StoreError:  # built without a graph
+        return np.zeros((0, 2), np.int64)
+    ends = np.stack([edges.source, edges.target], axis=1)
+    return np.unique(np.sort(ends[edges.target < edges.contents], axis=1), axis=0)
 
 
 def find_links(

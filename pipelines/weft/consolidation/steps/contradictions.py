@@ -8,19 +8,28 @@ declared, all of them form clusters.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import coo_matrix, csgraph
 
+from weft.catalog.catalog import Catalog
+from weft.consolidation.night import NightContext, NightSettings, StepResult, When
 from weft.consolidation.settings import ContradictionSettings
-from weft.consolidation.tending.duplicates import Duplicates, NearPair, support_of
+from weft.consolidation.steps.duplicates import Duplicates, NearPair, support_of, word_lists
+from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
-from weft.domain.links import LinkKind, RelationSource
+from weft.domain.links import LinkKind, Relation, RelationSource
+from weft.indexes.generation import Generation
+from weft.indexes.graph.graph import EdgeKind
 from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from weft.learning.evidence import Evidence
 from weft.quality.opposites import Opposition, opposition
 from weft.quality.statements import Statements, WordLists
+from weft.retrieval.snapshot.relations import resolve_relations
 
 _EXAMPLES = 10  # that a report shows
 
@@ -33,11 +42,6 @@ class DeclaredContradictions:
     # whether a relation was declared between documents of two contents that says how they stand: one contradicts
     # or supersedes the other
     settled: Callable[[ContentHash, ContentHash], bool] = lambda _content, _other: False
-
-
-FindContradictions = Callable[[Duplicates, LearnedEdges, Evidence], "Contradictions"]
-"""Contradictions of what is live, given what was refused as near-duplicates, what supersedes what and what became of
-contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,78 @@ class Contradictions:
             "declared": self.declared,
             "clusters": self.clusters,
         }
+
+
+class FindContradictions:
+    """Finds contradictions in the live generation, beside those that are declared."""
+
+    name: ClassVar[str] = "contradictions"
+    says: ClassVar[str] = "looking for contents that say opposite things"
+    when: ClassVar[When] = When.FRESH
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`; candidates are what the search for near-duplicates refused."""
+        if (duplicates := context.outcome(Duplicates)) is None:
+            return StepResult()
+        former = context.learned.part(LearnedEdges) or NO_EDGES
+        newer = former.of_kinds((LinkKind.SUPERSEDES,))
+        against = contradictions_in(context.catalog, duplicates, newer, context.learned.evidence, context.settings)
+        opposed = against.edges.changes(context.candidate.live.part(LearnedEdges))
+        note = (
+            f"{against.detected:,} found, of which {len(against.edges):,} are named in answers, and "
+            f"{against.declared:,} declared, in {against.clusters:,} clusters"
+        )
+        return StepResult(
+            part=former.instead((LinkKind.CONTRADICTS,), against.edges),
+            counts={"proposed": len(opposed.added), **against.counts()},
+            examples=[asdict(each) for each in against.examples],
+            note=note if against.clusters else "",
+        )
+
+
+def contradictions_in(
+    catalog: Catalog, duplicates: Duplicates, newer: LearnedEdges, evidence: Evidence, settings: NightSettings
+) -> Contradictions:
+    """Contradictions of the live generation, given what was refused as near-duplicates and what supersedes what."""
+    rules, lists = settings.consolidation, word_lists(settings)
+    with closing(catalog.open_live()) as generation:
+        declared, least = declared_in(generation, catalog.relations(), newer), rules.duplicates.least_overlap
+        return find_contradictions(duplicates, declared, evidence, lists, rules.contradictions, least=least)
+
+
+def declared_in(
+    generation: Generation, relations: Sequence[Relation], newer: LearnedEdges = NO_EDGES
+) -> DeclaredContradictions:
+    """What people declared of what a generation holds, in documents and in the store."""
+    strengths = dict.fromkeys(RelationSource, 1.0)
+    try:
+        edges = resolve_relations(generation, relations, newer).extend_edges(generation.graph.arrays(), strengths)
+    except StoreError:  # built without a graph
+        return DeclaredContradictions()
+    numbers = [list(EdgeKind).index(kind) for kind in (EdgeKind.CONTRADICTS, EdgeKind.SUPERSEDES)]
+    ends = np.stack([edges.source, edges.target], axis=1)
+    pairs = [sorted(pair) for pair in np.unique(ends[edges.kind == numbers[0]], axis=0).tolist()]
+    rows = sorted({row for pair in pairs for row in pair})
+    content_at = dict(zip(rows, generation.chunks.contents(rows), strict=True))
+    both = [[content_at[row] for row in pair] for pair in sorted(set(map(tuple, pairs)))]
+    named = [NearPair(one.content_hash, other.content_hash, 0.0, one.text, other.text) for one, other in both]
+    settled = {
+        frozenset((one, other))
+        for pair in ends[np.isin(edges.kind, numbers)].tolist()
+        for one, other in product(*(_documents(generation, row) for row in pair))
+    }
+
+    def is_settled(content: ContentHash, other: ContentHash) -> bool:
+        here, there = (_documents(generation, row) for row in generation.chunks.rows_of([content, other]).tolist())
+        return any(frozenset(pair) in settled for pair in product(here, there))
+
+    return DeclaredContradictions(named, is_settled) if settled else DeclaredContradictions()
+
+
+def _documents(generation: Generation, row: int) -> list[int]:
+    """The numbers of the documents that a content stands in."""
+    numbers: list[int] = generation.chunks.occurrence_arrays([row])[2].tolist()
+    return numbers
 
 
 def find_contradictions(

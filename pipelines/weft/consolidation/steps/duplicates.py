@@ -9,16 +9,21 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from weft.catalog.catalog import Catalog
+from weft.consolidation.night import NightContext, NightSettings, StepResult, When
 from weft.consolidation.settings import NearDuplicateSettings
+from weft.consolidation.steps.succession import Successions
 from weft.domain.arrays import Flags, Ints
 from weft.domain.ids import ContentHash
+from weft.embedding.static_vectors import static_vectors
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.dense.close_pairs import close_pairs
 from weft.learning.aliases import NO_ALIASES, ContentAliases
@@ -49,9 +54,6 @@ class ContentReader(Protocol):
     def in_distinct_documents(self, pairs: Ints) -> Flags:
         """Which pairs of rows, int64 (pairs, 2), stand in no document together."""
 
-
-FindDuplicates = Callable[[Evidence, Collection[ContentHash]], "Duplicates"]
-"""Near-duplicates of what is live, given what became of contents, and which of them are superseded."""
 
 Vectors = Callable[[Iterable[str]], Floats]
 """Unit rows of texts, float32 (n, dimension): near where texts are."""
@@ -86,6 +88,66 @@ class Duplicates:
     candidates: int  # pairs that lie near enough, of different documents
     refused: Sequence[NearPair]  # of these, pairs that do not say the same
     examples: Sequence[Example]  # of what matters most: contents that served most, then the pairs least alike
+
+
+class FindDuplicates:
+    """Finds near-duplicates in the live generation."""
+
+    name: ClassVar[str] = "duplicates"
+    says: ClassVar[str] = "looking for near-duplicates across documents"
+    when: ClassVar[When] = When.FRESH
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`; what is superseded represents no other."""
+        if not context.has_generation:
+            return StepResult()
+        successions = context.outcome(Successions)
+        superseded = () if successions is None else successions.superseded
+        return duplicates_result(
+            duplicates_in(context.catalog, context.learned.evidence, superseded, context.settings), context
+        )
+
+
+def duplicates_result(duplicates: Duplicates, context: NightContext) -> StepResult:
+    """What near-duplicates come to: aliases, beside those of the live version."""
+    added, gone = map(len, duplicates.aliases.changes(context.candidate.live.part(ContentAliases)))
+    return StepResult(
+        part=duplicates.aliases,
+        counts={
+            "aliases": len(duplicates.aliases),
+            "representatives": len(duplicates.aliases.classes()),
+            "candidates": duplicates.candidates,
+            "refused": len(duplicates.refused),
+        },
+        examples=[asdict(each) for each in duplicates.examples],
+        note=f"{added:,} more aliases, {gone:,} fewer" if added or gone else "",
+        outcome=duplicates,
+    )
+
+
+def duplicates_in(
+    catalog: Catalog, evidence: Evidence, superseded: Collection[ContentHash], settings: NightSettings
+) -> Duplicates:
+    """Near-duplicates of the live generation, given what became of contents, and which of them are superseded."""
+    vectors, lists, rules = static_vectors(settings.embedding), word_lists(settings), settings.consolidation.duplicates
+    with closing(catalog.open_live()) as generation:
+        memory = GenerationContents(generation.contents, generation.chunks)
+        return find_duplicates(memory, vectors, evidence, lists, rules, superseded=superseded)
+
+
+def word_lists(settings: NightSettings) -> WordLists:
+    """Words in which near-duplicates must agree: those of questions, and of lessons."""
+    rules, near, words = settings.consolidation.duplicates, settings.priors.near, settings.lessons.words
+    return WordLists.of(
+        near.negations,
+        rules.absolutes,
+        rules.numerals,
+        rules.order,
+        (*near.opposites, *words.opposites),
+        near.idle_words,
+        words.units,
+        rules.conditions,
+    )
 
 
 def find_duplicates(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
+from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.settings import FOLDS, SEED, CalibrationSettings
 from weft.domain.matching import MatchFeatures
 from weft.learning.calibration.fit import Look, ShownResults, calibrate_matches, carried_over
-from weft.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from
+from weft.learning.calibration.matching import MatchBins, MatchCalibration, Probe, answering_from, match_bins
 from weft.learning.calibration.reliability import Band, Predictions, Reliability, bands, reliability
-from weft.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate
+from weft.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate, score_bins
+from weft.learning.observe.allowances import within_allowances
 from weft.learning.parameters import RELEVANCE_BINS
 from weft.learning.priors import LearningSettings, VerdictPrior
 
@@ -42,6 +45,25 @@ class Recalibration:
     before: Measured | None = None  # the former calibration on all observations, or the raw score where there was none
     # `calibration`, each observation predicted by a fit that had not seen it; the raw score where it is none
     after: Measured | None = None
+
+
+class Recalibrate:
+    """Refits the calibration, where there is evidence for it, and the curves of matches."""
+
+    name: ClassVar[str] = "recalibrate"
+    says: ClassVar[str] = "checking what confidences are worth"
+    when: ClassVar[When] = When.JUDGED
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`."""
+        night, rules, priors = context.night, context.settings.consolidation.calibration, context.settings.priors
+        former = context.candidate.live.part(ScoreCalibration)
+        evidence = within_allowances(context.learned.evidence, alone=priors.robustness.alone)
+        outcomes = score_bins(evidence, priors.recency, now=night.now)
+        scores = recalibrate(outcomes, former, context.settings.learning, rules)
+        curves = curves_of(match_bins(evidence, priors, now=night.now), priors.verdicts, rules, night.look)
+        calibration = with_matches(scores, curves, former, night.probe, rules)
+        return StepResult(part=calibration.calibration, note=calibration.reason, outcome=calibration)
 
 
 def recalibrate(

@@ -18,8 +18,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from weft.consolidation.citations.refresh import CitationProvider, ServiceUnavailableError
 from weft.consolidation.settings import CitationSettings
+from weft.consolidation.steps.citations import CitationProvider, ServiceUnavailableError
 from weft.domain.links import Measure, Measures, Provider
 
 _MOST_BYTES = 1 << 20

@@ -12,15 +12,26 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from statistics import median
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+import pyarrow as pa
+
+from weft.catalog.catalog import Catalog
+from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.settings import SuccessionSettings
+from weft.domain.arrays import Flags, Ints
 from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
 from weft.domain.links import LinkKind, RelationSource
+from weft.indexes.chunk_store import ChunkStore
 from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
+from weft.retrieval.snapshot.ports import OpenGeneration
+from weft.retrieval.snapshot.relations import resolve_relations
 from weft.runtime.clock import SECONDS_PER_DAY
 
 _EXAMPLES = 10  # that a report shows
@@ -77,8 +88,32 @@ class Successions:
     examples: Sequence[SuccessionExample] = ()  # of every pair of trees, those first that have least in common
 
 
-FindSuccessions = Callable[[], Successions]
-"""What supersedes what of what is live."""
+class FindSuccessions:
+    """Finds pages that a later release of the same tree has in the place of others."""
+
+    name: ClassVar[str] = "successions"
+    says: ClassVar[str] = "looking for pages that later releases supersede"
+    when: ClassVar[When] = When.FRESH
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`."""
+        former = context.learned.part(LearnedEdges) or NO_EDGES
+        if not context.has_generation:
+            return StepResult()
+        with closing(context.catalog.open_live()) as generation:
+            chunks = generation.chunks
+            pages = [Page(each.uri, each.title, each.content_type, each.modified_at) for each in chunks.documents()]
+            rules = context.settings.consolidation.succession
+            successions = find_successions(pages, PassageReader(chunks), rules)
+            superseded = _superseded(generation, context.catalog, successions.edges)
+        count, live = len(successions.edges), context.candidate.live.part(LearnedEdges)
+        return StepResult(
+            part=former.instead((LinkKind.SUPERSEDES,), successions.edges),
+            counts={"proposed": len(successions.edges.changes(live).added), "superseding": count},
+            examples=[asdict(each) for each in successions.examples],
+            note=f"{count:,} pages are superseded" if count else "",
+            outcome=replace(successions, superseded=superseded),
+        )
 
 
 Phrase = tuple[str, ...]
@@ -245,3 +280,53 @@ def _ends(old: Sequence[Passage], new: Sequence[Passage]) -> tuple[Passage, Pass
     first = before[0]
     own = _phrases([first])
     return first, max(candidates, key=lambda each: len(own & each[0]))[1]
+
+
+def superseded_contents(catalog: Catalog, edges: LearnedEdges | None) -> Collection[ContentHash]:
+    """Contents of the live generation that stand in nothing but what something supersedes."""
+    with closing(catalog.open_live()) as generation:
+        return _superseded(generation, catalog, edges or NO_EDGES)
+
+
+def _superseded(generation: OpenGeneration, catalog: Catalog, edges: LearnedEdges) -> Collection[ContentHash]:
+    chunks, newer = generation.chunks, edges.of_kinds((LinkKind.SUPERSEDES,))
+    documents = resolve_relations(generation, catalog.relations(), newer).newer.documents
+    stays = chunks.mask(lambda document: document.uri not in documents)
+    return {chunks.hashes[row] for row in np.flatnonzero(~stays).tolist()}
+
+
+class PassageReader:
+    """Reads the contents of documents of an opened generation; where each stands is looked up once for all."""
+
+    def __init__(self, chunks: ChunkStore) -> None:
+        self._chunks = chunks
+
+    def __call__(self, uri: str) -> Sequence[Passage]:
+        """The contents of a document, in its order."""
+        rows, places, first, alone = self._standings
+        number = self._numbers[uri]
+        here = slice(first[number], first[number + 1])
+        texts = self._texts.take(pa.array(places[here])).to_pylist()
+        return [
+            Passage(self._chunks.hashes[row], text, alone=bool(alone[row]))
+            for row, text in zip(rows[here].tolist(), texts, strict=True)
+        ]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {each.uri: number for number, each in enumerate(self._chunks.documents())}
+
+    @cached_property
+    def _texts(self) -> Any:
+        return self._chunks.table("chunks")["text"]
+
+    @cached_property
+    def _standings(self) -> tuple[Ints, Ints, Ints, Flags]:
+        """Rows and places by document, where each document begins, and which contents stand in one document only."""
+        row, place, document = self._chunks.occurrence_arrays(np.arange(len(self._chunks)))
+        order = np.lexsort((place, document))
+        first = np.searchsorted(document[order], np.arange(len(self._numbers) + 1))
+        # Places of one content are ordered by document: it stands in several where the first and the last differ.
+        begin = np.searchsorted(row, np.arange(len(self._chunks) + 1))
+        alone = document[begin[:-1]] == document[begin[1:] - 1]
+        return row[order], place[order], first, alone

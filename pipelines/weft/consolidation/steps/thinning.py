@@ -7,21 +7,30 @@ is thinned, and whoever names a place, or words that must be held, finds it wher
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.catalog.catalog import Catalog
 from weft.consolidation.improvement import Improvement
+from weft.consolidation.night import NightContext, NightSettings, StepResult, When
 from weft.consolidation.settings import ThinningSettings
 from weft.domain.arrays import Flags, Floats, Ints
+from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
+from weft.domain.links import Relation, RelationSource
+from weft.indexes.generation import Generation
+from weft.indexes.graph.graph import CROSS_REFERENCES, RELATIONS, EdgeKind
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.evidence import Evidence
 from weft.learning.observe.verdicts import is_good
 from weft.learning.parameters import ACCURATE, INCLUSION, REFERENCE
 from weft.learning.thinned import NOTHING_THINNED, Thinned
 from weft.learning.uses import Uses
+from weft.retrieval.snapshot.relations import resolve_relations
 
 MEASURE = "recall_at_20"
 """What may fall by no more than is stated."""
@@ -86,8 +95,53 @@ class Thinning:
         return replace(self, thinned=self.proposed if stays else NOTHING_THINNED, recall=some)
 
 
-FindThinned = Callable[[Evidence, ContentAliases], Thinning]
-"""What of what is live could be passed over, given what became of contents and which stand for one another."""
+class FindThinned:
+    """Finds chunks that are far from their documents, where that is on, and passes over them where recall bears it."""
+
+    name: ClassVar[str] = "thinning"
+    says: ClassVar[str] = "looking for chunks far from what their documents are about"
+    when: ClassVar[When] = When.FRESH
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`."""
+        if not context.has_generation:
+            return StepResult()
+        learned, rules = context.learned, context.settings.consolidation.thinning
+        aliases = learned.part(ContentAliases) or NO_ALIASES
+        thinning = thinning_in(context.catalog, learned.evidence, aliases, context.settings)
+        if thinning.proposed and (recall := context.night.recall) is not None:
+            whole, thinner = (learned.with_part(Thinned, some) for some in (None, thinning.proposed))
+            thinning = thinning.checked(recall(whole, thinner), rules)
+        former = context.candidate.live.part(Thinned) or NOTHING_THINNED
+        outcome = "are passed over" if thinning.thinned else "are only proposed, for what recall would lose"
+        about = f"{len(thinning.proposed):,} chunks far from what their documents are about {outcome}"
+        return StepResult(
+            part=thinning.thinned,
+            counts={
+                "proposed": len(thinning.proposed - former),
+                "restored": len(former - thinning.thinned),
+                **thinning.counts(),
+            },
+            applied=len(thinning.thinned - former),
+            examples=[asdict(each) for each in thinning.examples],
+            note=about if thinning.proposed else "",
+        )
+
+
+def thinning_in(catalog: Catalog, evidence: Evidence, aliases: ContentAliases, settings: NightSettings) -> Thinning:
+    """What of the live generation could be passed over, given what became of contents and which are one."""
+    rules = settings.consolidation.thinning
+    if not rules.enabled:
+        return Thinning()
+    with closing(catalog.open_live()) as generation:
+        content, _, document = generation.chunks.occurrence_arrays(np.arange(len(generation.contents)))
+        places, dense = ContentDocuments(content, document), generation.dense(next(iter(generation.manifest.dense)))
+        nearness = far_contents(places, dense.vectors, least=LEAST_CHUNKS)
+        stays = protected_contents(generation, catalog.relations(), settings)
+        rows = generation.chunks.rows_of(sorted(used(evidence, aliases)))
+        stays[rows[rows >= 0]] = True
+        gone = thinnable(places, nearness, stays, rules)
+        return thinning_of(gone, nearness, generation.contents, _described(generation, nearness), rules)
 
 
 def far_contents(
@@ -172,8 +226,55 @@ def thinning_of(
     """What a night proposes: nothing of it counts before it is `checked`."""
     candidates = int((nearness < settings.least_cosine).sum())
     return Thinning(
-        proposed=frozenset(contents[row] for row in rows),
+        proposed=Thinned(contents[row] for row in rows),
         candidates=candidates,
         staying=candidates - len(rows),
         examples=describe(rows[:_EXAMPLES]),
     )
+
+
+def protected_contents(generation: Generation, declared: Sequence[Relation], settings: NightSettings) -> Flags:
+    """Contents that something holds where they are, bool (contents,).
+
+    A chunk is anchored where it is the first of its document, has a label or defines a symbol, something leads to it
+    (a link, a call, a citation), it is an end of a causal relation, or its document declares phrases that it answers
+    to, or that it always holds.
+    """
+    chunks, size = generation.chunks, len(generation.contents)
+    content, place, _ = chunks.occurrence_arrays(np.arange(size))
+    table = chunks.table("chunks").select(["sequence", "anchor", "symbol"])
+    first = table["sequence"].to_numpy() == 0
+    named = [column.is_valid().to_numpy(zero_copy_only=False) for column in (table["anchor"], table["symbol"])]
+    holds = np.zeros(size, dtype=bool)
+    holds[content[(first | named[0] | named[1])[place]]] = True
+    for _, rows in chunks.trigger_phrases():
+        holds[list(rows)] = True
+    holds[list(chunks.rows_of_tiers(settings.retrieval.degree.excluded_tiers))] = True
+    try:
+        strengths = dict.fromkeys(RelationSource, 1.0)
+        edges = resolve_relations(generation, declared).extend_edges(generation.graph.arrays(), strengths)
+    except StoreError:  # built without a graph
+        return holds
+    kinds = list(EdgeKind)
+    leads = np.isin(edges.kind, [kinds.index(kind) for kind in CROSS_REFERENCES - {EdgeKind.SIMILAR}])
+    leads &= edges.source != edges.target
+    causal = np.isin(edges.kind, [kinds.index(kind) for kind in RELATIONS])
+    for ends in (edges.target[leads], edges.target[causal], edges.source[causal]):
+        holds[ends[ends < size]] = True
+    return holds
+
+
+def _described(generation: Generation, nearness: Floats) -> Callable[[Sequence[int]], Sequence[ThinnedExample]]:
+    def describe(rows: Sequence[int]) -> list[ThinnedExample]:
+        return [
+            ThinnedExample(
+                content=one.content_hash,
+                cosine=float(nearness[row]),
+                document=one.occurrences[0].uri,
+                chunks=len(generation.chunks.rows_of_document(one.occurrences[0].uri)),
+                text=one.text,
+            )
+            for row, one in zip(rows, generation.chunks.contents(rows), strict=True)
+        ]
+
+    return describe

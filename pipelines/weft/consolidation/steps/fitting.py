@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
-from weft.consolidation.improvement import Improvement
+from weft.consolidation.improvement import Improvement, deciding
+from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.settings import FOLDS
 from weft.domain.documents import Domain
 from weft.domain.ranking import Scope, Signal
 from weft.learning.beliefs import Beliefs
+from weft.learning.parts import LearnedVersion
 from weft.learning.pooling.fit import LoggedSignals, better, fit_weights, held_out, only
 from weft.learning.pooling.fitted import DomainFit, FittedWeights
 from weft.learning.priors import Priors
 
 _Z = 1.645  # standard errors by which the fit must be better: chance alone shows that one time in twenty
-
-ReadLogged = Callable[[], LoggedSignals]
-"""Reads results that something became of from the log of a store, each with its signals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,28 @@ class Fitting:
         change = measured.change
         note = f"; on {measured.questions} {measured.source} questions the fit was worse by {-change.mean:.3f}"
         return Fitting(None, contests, note)
+
+
+class FitWeights:
+    """Fits weights to what was logged, and compares them with those that the evidence counts."""
+
+    name: ClassVar[str] = "fit"
+    says: ClassVar[str] = "fitting weights to what became of logged answers"
+    when: ClassVar[When] = When.JUDGED
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`; what questions show to be worse stays out."""
+        night, learned = context.night, context.learned
+        fitting = Fitting()
+        if night.logged is not None:
+            counted = night.beliefs(LearnedVersion(learned.evidence))
+            fitting = fitting_of(night.logged(), context.settings.priors, counted)
+        if fitting.fitted is not None:
+            former, latter = (learned.with_part(FittedWeights, each) for each in (None, fitting.fitted))
+            measured = deciding(night.compared(former, latter))
+            if measured is not None and measured.significant and measured.change.mean < 0.0:
+                fitting = fitting.refused(measured)
+        return StepResult(part=fitting.fitted, note=fitting.reason, outcome=fitting)
 
 
 def fitting_of(logged: LoggedSignals, priors: Priors, counted: Beliefs) -> Fitting:

@@ -6,18 +6,21 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from scipy import stats
 
-from weft.consolidation.candidate import Proposal
-from weft.consolidation.improvement import Improvement
-from weft.consolidation.settings import ConsolidationSettings, MovementSettings, ShadowSettings
+from weft.consolidation.champion import DECISION_TAG, REASON_TAG
+from weft.consolidation.improvement import Improvement, deciding
+from weft.consolidation.night import NightContext, Ranking, StepResult, When
+from weft.consolidation.settings import MovementSettings, ShadowSettings
 from weft.domain.documents import Domain
-from weft.domain.ids import ContentHash
+from weft.domain.ids import VersionName
 from weft.domain.ranking import Scope, Signal, WeightBelief
 from weft.learning.beliefs import Beliefs
-from weft.learning.pooling.fitted import Learned
+
+if TYPE_CHECKING:
+    from weft.runtime.mlflow.tracking import Tracking  # seconds to import
 
 Weights = Mapping[Domain, Mapping[Signal, WeightBelief]]
 """What is believed about every signal's weight, by domain."""
@@ -56,16 +59,6 @@ def moves(before: Weights, after: Weights) -> list[WeightMove]:
 DEPTH = 10
 """Ranks compared per replayed query: what a first page shows."""
 
-Ranking = Sequence[ContentHash]
-"""What a query was answered with, best first, each content once."""
-
-
-class Shadow(Protocol):
-    """Replays queries; called twice a night, once per learned version under comparison."""
-
-    def __call__(self, learned: Learned) -> Sequence[Ranking]:
-        """The ranking of every query of one fixed set, under the beliefs that follow from what was learned."""
-
 
 class Decision(StrEnum):
     """What becomes of a candidate."""
@@ -89,23 +82,45 @@ class GateVerdict:
     figures: Mapping[str, float] = field(default_factory=dict)
 
 
-def judge(
-    candidate: Proposal,
-    before: Beliefs,
-    after: Beliefs,
-    *,
-    shadow: Shadow | None,
-    measured: Improvement | None,
-    rules: ConsolidationSettings,
-) -> GateVerdict:
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """What the gate found, and decided."""
+
+    verdict: GateVerdict
+    improvements: Sequence[Improvement]  # retrieval before and after, where something measures it
+
+
+class Gate:
+    """Compares the candidate with what is live; a verdict that was registered with it stands."""
+
+    name: ClassVar[str] = "gate"
+    says: ClassVar[str] = "comparing with what is live"
+    when: ClassVar[When] = When.JUDGED
+
+    def run(self, context: NightContext) -> StepResult:
+        """See `NightStep`."""
+        improvements = context.night.compared(context.candidate.live, context.learned)
+        verdict = recorded_verdict(context.night.tracking, context.candidate.published)
+        verdict = verdict or judge(context, deciding(improvements))
+        return StepResult(note=verdict.reason, outcome=GateOutcome(verdict, improvements))
+
+
+def recorded_verdict(tracking: Tracking, version: VersionName | None) -> GateVerdict | None:
+    """The verdict that a version was registered with, None where it was not registered."""
+    tags = None if version is None else tracking.tags_of(version)
+    return None if tags is None else GateVerdict(Decision(tags[DECISION_TAG]), tags[REASON_TAG])
+
+
+def judge(context: NightContext, measured: Improvement | None) -> GateVerdict:
     """Compare the candidate with the live version: by replayed queries where there are any, else by weights.
 
     Where it was measured on questions, they have the last word: see `weighed`.
     """
+    shadow, rules = context.night.shadow, context.settings.consolidation
     if shadow is None:
-        verdict = judge_movement(weights_of(before), weights_of(after), rules.movement)
+        verdict = judge_movement(weights_of(context.before), weights_of(context.after), rules.movement)
     else:
-        verdict = judge_rankings(shadow(candidate.live), shadow(candidate.learned), rules.shadow)
+        verdict = judge_rankings(shadow(context.candidate.live), shadow(context.learned), rules.shadow)
     return verdict if measured is None else weighed(verdict, measured)
 
 
