@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.candidate_tables import a_context, a_hit, a_table
 from tests.support.retrieval_fakes import EvenBeliefs, a_query, settings
 from weft.domain.ranking import Channel, ChannelHit
-from weft.retrieval.answer.explain import Verdict, explain_candidates, results
+from weft.retrieval.answers import Verdict, explain_candidates, results
 from weft.retrieval.ranking.final_score import BONUS, best_results
 from weft.retrieval.ranking.fusion import believed_weights, fuse
 from weft.retrieval.ranking.signals import active_signals, with_similarity

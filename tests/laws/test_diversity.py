@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 from tests.support.candidate_tables import AHit, a_hit, a_table, told, with_vectors
 from tests.support.retrieval_fakes import settings
 from weft.domain.ranking import Channel, ChannelHit
-from weft.retrieval.answer.explain import Candidate
+from weft.retrieval.answers import Candidate
 from weft.retrieval.ranking.batch import RankingBatch
-from weft.retrieval.rerank.diversity import Choice, contending, diverse
+from weft.retrieval.ranking.diversity import Choice, contending, diverse
 from weft.retrieval.settings import DiversitySettings, RetrievalSettings
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)

@@ -13,7 +13,7 @@ from weft.domain.ranking import Scope, Signal
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import Evidence
 from weft.quality.signals import lexical, vector
-from weft.retrieval.answer.explain import explain_candidates
+from weft.retrieval.answers import explain_candidates
 from weft.retrieval.ranking.context import SignalWeight
 from weft.retrieval.ranking.fusion import weighed
 from weft.settings import load_settings

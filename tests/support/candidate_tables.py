@@ -12,9 +12,9 @@ from tests.support.retrieval_fakes import NOW, AContent, APlace, EvenBeliefs, Me
 from weft.domain.ids import ContentHash, VersionName
 from weft.domain.ranking import Channel, ChannelHit, Query
 from weft.domain.understanding import QueryType, Understanding
-from weft.retrieval.answer.explain import Candidate, explain_candidates
+from weft.retrieval.answers import Candidate, explain_candidates
 from weft.retrieval.channels.run import Hits, Ranked
-from weft.retrieval.query.plan import Plan
+from weft.retrieval.query.understanding import Plan
 from weft.retrieval.ranking.batch import CHANNELS, RankingBatch, batch_of, best_first, occurrences_of
 from weft.retrieval.ranking.context import RankingContext, Rerankers, SignalWeights
 from weft.retrieval.snapshot.documents import Documents

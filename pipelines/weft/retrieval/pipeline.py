@@ -12,19 +12,18 @@ from functools import partial
 from weft.domain.ranking import Answer, Query, ScoredResults
 from weft.retrieval.answers import RankedBatch, answers, scored_results
 from weft.retrieval.channels.run import ChannelRankings
-from weft.retrieval.query.plan import Plan
+from weft.retrieval.query.understanding import Plan
 from weft.retrieval.ranking.batch import merge
+from weft.retrieval.ranking.diversity import diverse
+from weft.retrieval.ranking.effects import with_past_verdicts
 from weft.retrieval.ranking.final_score import best_results
-from weft.retrieval.ranking.fusion import fuse
-from weft.retrieval.ranking.past import with_past_verdicts
+from weft.retrieval.ranking.fusion import fuse, reranked
 from weft.retrieval.ranking.signals import (
     with_propagated,
     with_pseudo_relevance,
     with_similarity,
     without_release_notes,
 )
-from weft.retrieval.rerank.best import reranked
-from weft.retrieval.rerank.diversity import diverse
 from weft.retrieval.search import Resources, Stopwatch, prefetched, ranking_contexts, search
 
 

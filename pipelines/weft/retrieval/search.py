@@ -35,13 +35,11 @@ from weft.retrieval.channels.run import (
 from weft.retrieval.channels.searching import with_learned_triggers
 from weft.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
 from weft.retrieval.query.near import QuestionIndex
-from weft.retrieval.query.plan import Plan, make_plan
-from weft.retrieval.query.understanding import usage_share
+from weft.retrieval.query.understanding import Plan, make_plan, usage_share
 from weft.retrieval.ranking.context import PastOutcomes, QuestionVerdicts, RankingContext
-from weft.retrieval.ranking.fusion import SharedWeights, believed_in_common
-from weft.retrieval.ranking.passages import Headings
+from weft.retrieval.ranking.final_score import Headings
+from weft.retrieval.ranking.fusion import SharedWeights, believed_in_common, rerankers
 from weft.retrieval.ranking.signals import active_signals, answering, available_signals, features_of, is_doubtful
-from weft.retrieval.rerank.best import rerankers
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.documents import GenerationFacts
 from weft.retrieval.snapshot.places import ContentLocator

@@ -14,11 +14,10 @@ from tests.support.candidate_tables import AHit, a_context, a_hit, a_table, aske
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 from weft.domain.documents import ContentType, Domain
 from weft.domain.ranking import Answer, Channel, ChannelHit, Signal, WeightBelief
-from weft.retrieval.answer.explain import Candidate
+from weft.retrieval.answers import Candidate
 from weft.retrieval.ranking.context import SignalWeight, SignalWeights
-from weft.retrieval.ranking.final_score import NEUTRAL, PASSAGE, in_units, with_neutral_terms
+from weft.retrieval.ranking.final_score import NEUTRAL, PASSAGE, Headings, in_units, with_neutral_terms
 from weft.retrieval.ranking.fusion import weighed
-from weft.retrieval.ranking.passages import Headings
 
 
 def a_passage(name: str, score: float, uri: str = "page", *heading_path: str) -> AHit:

@@ -233,7 +233,7 @@ def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:
 
 
 def best_first(candidates: RankingBatch) -> RankingBatch:
-    """RankingBatch of each query by score, ties by content hash; before them those that stand first."""
+    """Candidates of each query by score, ties by content hash; before them those that stand first."""
     keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
     if candidates.merged.first is not None:
         keys = (*keys[:2], ~candidates.merged.first[candidates.number], candidates.query)
@@ -341,7 +341,7 @@ def batch_of(
         contexts,
         failed,
         occurrences,
-        Merged(query, row, domain, scopes, scope, ranks, scores, _standing_first(contexts, query, row)),
+        Merged(query, row, domain, scopes, scope, ranks, scores, _first_of_query(contexts, query, row)),
         number=np.arange(count),
         documents=document,
         places=occurrences.place[at],
@@ -350,7 +350,7 @@ def batch_of(
     )
 
 
-def _standing_first(contexts: Sequence[RankingContext], query: Ints, row: Ints) -> Flags | None:
+def _first_of_query(contexts: Sequence[RankingContext], query: Ints, row: Ints) -> Flags | None:
     """What stands before all others, for the signs of its query (RET-22)."""
     if all(each.plan.first is None for each in contexts):
         return None

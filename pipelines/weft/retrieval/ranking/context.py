@@ -14,7 +14,7 @@ from weft.domain.ranking import Channel, Signal, WeightBelief
 from weft.learning.observe.newcomers import capped_weights
 from weft.learning.observe.precedents import Precedents, VerdictTable
 from weft.retrieval.channels.run import Hits, Ranked, ScoreRows, VectorLookup
-from weft.retrieval.query.plan import Plan
+from weft.retrieval.query.understanding import Plan
 from weft.retrieval.snapshot.documents import GenerationFacts
 from weft.retrieval.snapshot.snapshot import BeliefReading
 

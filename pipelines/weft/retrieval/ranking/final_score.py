@@ -5,20 +5,77 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.domain.arrays import Floats, Ints
 from weft.domain.ranking import Repeats, Signal
+from weft.indexes.chunk_store import ChunkStore
+from weft.learning.priors import NearPrior
 from weft.quality.groups import Groups
+from weft.retrieval.query.wording import Lexicon, Wording
 from weft.retrieval.ranking.batch import ABOVE_ALL, SIGNAL_AT, SIGNALS, RankingBatch, best_first
+from weft.retrieval.ranking.context import RankingContext
 from weft.retrieval.ranking.effects import lifts, with_effects, with_own_verdicts
 from weft.retrieval.ranking.fusion import weighed
-from weft.retrieval.ranking.passages import Named, unnamed
 from weft.retrieval.ranking.signals import with_quality
 from weft.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from weft.retrieval.snapshot.documents import Documents
+
+# Which passage of a document is shown: the best one, or one near it whose headings name what is asked for (RET-11).
+
+Named = Callable[[int, Ints], Floats]
+"""From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
+
+_HELD = 16_384  # chunks whose headings are remembered: 5 MB
+
+
+class _Reader(NamedTuple):
+    prior: NearPrior
+    lexicon: Lexicon
+    words_above: Callable[[int], frozenset[str]]
+
+
+class Headings:
+    """What the headings of one generation name; shared by threads."""
+
+    def __init__(self, chunks: ChunkStore) -> None:
+        self._chunks = chunks
+        self._reader: _Reader | None = None
+
+    def named(self, contexts: Sequence[RankingContext]) -> Named:
+        """How much of each question the headings above chunks name.
+
+        Of the words of a question that say what it asks about, the share that stands in the headings, whatever their
+        endings, synonyms counted as one: in [0, 1], 0 where a question has no such word.
+        """
+        reader = self._reading(contexts[0].reading.beliefs.near)
+        asked = [Wording(each.plan.text, reader.lexicon).content for each in contexts]
+
+        def named(query: int, places: Ints) -> Floats:
+            own = asked[query]
+            shares = [len(own & reader.words_above(place)) / max(1, len(own)) for place in places.tolist()]
+            return np.array(shares, dtype=np.float64)
+
+        return named
+
+    def _reading(self, prior: NearPrior) -> _Reader:
+        reader = self._reader
+        if reader is None or reader.prior is not prior:
+            lexicon = Lexicon(prior)
+            reader = self._reader = _Reader(prior, lexicon, lru_cache(_HELD)(partial(self._words_above, lexicon)))
+        return reader
+
+    def _words_above(self, lexicon: Lexicon, place: int) -> frozenset[str]:
+        return Wording(" ".join(self._chunks.heading_path(place)), lexicon).content
+
+
+def unnamed(_query: int, places: Ints) -> Floats:
+    """Nothing: of documents without headings, and where headings do not count."""
+    return np.zeros(len(places))
+
 
 BONUS = "mpab"
 """Name of the contribution by which a document's further chunks speak for its best one."""
@@ -83,7 +140,7 @@ def separate_chunks(candidates: RankingBatch) -> RankingBatch:
 def in_units(
     candidates: RankingBatch, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed
 ) -> RankingBatch:
-    """RankingBatch as results of the configured unit."""
+    """Candidates as results of the configured unit."""
     if settings.unit is ResultUnit.CHUNK:
         return separate_chunks(candidates)
     # Scores of the other modes have other scales.
@@ -164,7 +221,7 @@ REPEATED = "repeated"
 
 
 def without_repeats(candidates: RankingBatch, *, penalty: float) -> RankingBatch:
-    """RankingBatch less those that their query's session was given before, or with these lowered, as the query asks."""
+    """Candidates less those that their query's session was given before, or with these lowered, as the query asks."""
     queries = [each.plan.query for each in candidates.contexts]
     if all(query.memory is None or query.repeats is Repeats.KEEP for query in queries):
         return candidates
@@ -186,7 +243,7 @@ NEUTRAL = "neutral"
 
 
 def with_neutral_terms(candidates: RankingBatch, of: Sequence[Signal]) -> RankingBatch:
-    """RankingBatch with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
+    """Candidates with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
 
     n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
     in the candidate's domain, w̄ the mean of its weights in the domains that there are.

@@ -82,7 +82,7 @@ def active_signals(
 
 
 def with_similarity(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
-    """RankingBatch with their similarity to their query, measured among its own, and whether channels agree."""
+    """Candidates with their similarity to their query, measured among its own, and whether channels agree."""
 
     def degree(scores: Floats, _queries: Groups) -> Floats:
         return signals.degree(scores, settings.degree.cap)
@@ -101,7 +101,7 @@ def with_similarity(candidates: RankingBatch, settings: RetrievalSettings) -> Ra
 
 
 def with_pseudo_relevance(candidates: RankingBatch, settings: PseudoRelevanceSettings) -> RankingBatch:
-    """RankingBatch with their likeness to the first ones of their query, scaled among its own.
+    """Candidates with their likeness to the first ones of their query, scaled among its own.
 
     First are those that words and meaning together put there, each as `vector` and `lexical` have it: the signal knows
     nothing of weights, so that it is the same whatever was learned.
@@ -146,7 +146,7 @@ def available_signals(facts: GenerationFacts, query: Query, *, in_session: bool)
 
 
 def with_quality(candidates: RankingBatch, settings: QualitySettings) -> RankingBatch:
-    """RankingBatch with the quality of the best document that each speaks for."""
+    """Candidates with the quality of the best document that each speaks for."""
     contexts, columns = candidates.contexts, dict[Signal, Floats]()
 
     def fill(lines: Ints | slice, values_of: Mapping[Signal, Floats]) -> None:
@@ -257,7 +257,7 @@ def without_release_notes(
 
 
 def with_propagated(candidates: RankingBatch, facts: GenerationFacts, settings: QualitySettings) -> RankingBatch:
-    """RankingBatch with what their parts say for them: the best score among candidates below each in its document."""
+    """Candidates with what their parts say for them: the best score among candidates below each in its document."""
     if Signal.PROPAGATED not in facts.available_signals:
         return candidates
     occurrences, parents = candidates.occurrences, facts.parents

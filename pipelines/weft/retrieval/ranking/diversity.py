@@ -2,19 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
+from scipy.sparse import coo_matrix, csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.ranking import Channel
 from weft.retrieval.ranking.batch import CHANNELS, RankingBatch, best_first
 from weft.retrieval.ranking.signals import may_answer
-from weft.retrieval.rerank.succession import after_successors, lowered, successions
 from weft.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, ResolvedRelations
+
+# What supersedes a result stands before it (CON-4).
+
+SUPERSEDED = "superseded"
+"""Name of the contribution by which a result falls to just below what supersedes it."""
+
+Pairs = Sequence[tuple[int, int]]
+"""Lines of what is superseded, and of what supersedes it."""
+
+
+def after_successors(shown: RankingBatch, among: RankingBatch, newer: Counterparts) -> RankingBatch:
+    """Results of which those that are superseded stand after what supersedes them, where both are shown.
+
+    Such a result loses just what sets it above the other: a contribution, so that scores still fall from each to the
+    next and are the sum of what is told (ARC-7).
+    """
+    if not newer.rows and not newer.documents:
+        return shown
+    places = {number: at for at, number in enumerate(shown.number.tolist())}
+    every = [among.take(lines) for _, lines in among.queries]
+    pairs = [
+        (places[own[older]], places[own[other]])
+        for own, some in ((each.number.tolist(), each) for each in every)
+        for older, other in successions(some, newer)
+        if own[older] in places and own[other] in places
+    ]
+    if not pairs:
+        return shown
+    total = shown.total
+    taken = total - lowered(total[:, None], np.ones((len(shown), 1), dtype=bool), pairs)[:, 0]
+    older, other = np.array(pairs).T
+    while True:  # a sum is rounded once more: until each is below the other to the last bit
+        ordered = shown.add_term(SUPERSEDED, np.where(taken > 0.0, taken, np.nan), -1.0)
+        wrong = np.unique(older[ordered.total[older] >= ordered.total[other]])
+        if not len(wrong):
+            return best_first(ordered)
+        taken[wrong] += np.spacing(np.maximum(np.abs(total[wrong]), taken[wrong]))
+
+
+def successions(candidates: RankingBatch, newer: Counterparts) -> Pairs:
+    """Lines of one query's candidates that one supersedes the other of.
+
+    None of a circle, in which each supersedes the next; and none where somebody's signs put the older one first.
+    """
+    uris = [candidates.uris(number)[0] for number in candidates.number.tolist()]
+    pairs = newer.pairs(candidates.rows.tolist(), uris)
+    if not pairs:
+        return pairs
+    older, other = np.array(pairs).T
+    graph = coo_matrix((np.ones(len(pairs)), (older, other)), shape=(len(uris), len(uris)))
+    circle = csgraph.connected_components(graph, directed=True, connection="strong")[1]
+    lift = np.broadcast_to(candidates.elevation, len(uris))
+    stands = (circle[older] != circle[other]) & (lift[older] <= lift[other])
+    return [pair for pair, holds in zip(pairs, stands.tolist(), strict=True) if holds]
+
+
+def lowered(scores: Floats, shown: Flags, pairs: Pairs) -> Floats:
+    """Scores in which what is superseded has less than what supersedes it, under many draws at once."""
+    less, moved = scores.copy(), True
+    while moved:
+        moved = False
+        for older, other in pairs:
+            bound = np.nextafter(less[other], -np.inf)
+            falls = shown[older] & shown[other] & (less[older] > bound)
+            if falls.any():
+                less[older], moved = np.where(falls, bound, less[older]), True
+    return less
+
 
 MMR = "mmr"
 """Name of the contribution by which what stands above takes from what is like it."""
@@ -56,7 +124,7 @@ def marginal(
     settings: DiversitySettings,
     opposed: Counterparts = NO_RELATIONS.opposed,  # what takes nothing from one another, whatever its cosine
 ) -> RankingBatch:
-    """RankingBatch without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
+    """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
     That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
     subtraction is a contribution). A near-duplicate is left out, and named by the one that stands above it.
@@ -71,7 +139,7 @@ def marginal(
         cosines = cosines_of(first, settings, opposed)
         if cosines is None:
             continue
-        # RankingBatch of one score come by content hash.
+        # Candidates of one score come by content hash.
         turns, nearest = marginal_relevance(lifted[lines][: len(compared), None], cosines, settings)
         taken[lines.start + turns[:, 0]] = nearest[:, 0]
         for at, left_out in _twins(turns[:, 0], nearest[:, 0], cosines).items():
