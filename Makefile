@@ -37,8 +37,7 @@ run: setup ## run the whole loop on real input: index, search, feedback, learn, 
 
 .PHONY: mlflow
 mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
-	$(BIN)/mlflow ui --host 127.0.0.1 --port 5000 --backend-store-uri "$$($(BIN)/python -c \
-	  "import os, pathlib, weft.runtime.mlflow.runs as runs; print(runs.uri_of(pathlib.Path(os.environ['STORE'])))")"
+	$(BIN)/weft mlflow --store "$$STORE"
 
 #: Work on it
 .PHONY: test
@@ -158,8 +157,7 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 #: Write made files anew
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
-	$(BIN)/python -c "import json; from weft.feedback.events.codec import json_schema; print(json.dumps(json_schema(), indent=2))" \
-	  > infra/kafka/feedback.schema.json
+	$(BIN)/weft feedback schema > infra/kafka/feedback.schema.json
 
 .PHONY: reference
 reference: setup ## write anew what applications import, and the list of ports

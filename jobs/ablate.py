@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.ablation.command import main
+from lab.ablation import main
 from weft.cli.console.ending import exit_process
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.cli.commands.search import main
 from weft.cli.console.ending import exit_process
+from weft.cli.searches.search import main
 
 if __name__ == "__main__":
     exit_process(main())

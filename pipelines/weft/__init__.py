@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from weft.retrieval.searcher import Searcher
     from weft.settings import Settings, load_settings
 
+__version__ = "0.1.0"
+
 __all__ = [
     "Answer",
     "Contribution",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from weft.indexes.graph.analytics import (
+from weft.indexes.graph.build import (
     WeightedEdges,
     analytics,
     betweenness,

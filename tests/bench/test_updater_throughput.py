@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from tests.support.many_sessions import PER_QUERY, SESSIONS, events_of
+from tests.support.many_sessions import PAGE, PER_QUERY, SESSIONS, events_of
+from tests.support.updater_time import MIXES, microseconds
 from weft.feedback.run.actors import Task, open_updater
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.log import FETCH_BYTES
@@ -46,6 +47,16 @@ def settings(request: pytest.FixtureRequest) -> Settings:
 
 def told(line: str) -> None:
     sys.stderr.write(f"{line}\n")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_an_updater_over_a_log_in_memory() -> None:
+    """FBK-8: one path is quick for verdicts that repeat each other, and for those that are each of another result."""
+    took = {page: microseconds(page) for page in MIXES.values()}
+    for name, page in MIXES.items():
+        told(f"{name}, {page} results a page: {took[page]:.1f} µs of a core per event")
+    assert took[PER_QUERY] < 4 * took[PAGE]  # five times as many results are shown, judged and kept
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ import pytest
 from tests.support.search_bench import Line
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
-from weft.cli.commands.evaluate import measuring
+from weft.cli.reports.evaluate import measuring
 from weft.domain.documents import ContentType
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Query

@@ -15,8 +15,8 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from lab.study.bench import Bench
-from weft.cli.commands import evaluate
+from lab.study.run import Bench
+from weft.cli.reports import evaluate
 from weft.domain.matching import best_match
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
 from weft.learning.calibration.matching import Answering, answering_from

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.domain.ranking import Channel
 from weft.evaluation.measures.beir import read_dataset
 from weft.evaluation.measures.compare import compare

@@ -15,7 +15,7 @@ from rich.console import Console
 from lab.settings import simulated_users
 from lab.study import command as study
 from lab.study.report import MEANS, PRIOR, WITH_EFFECTS, StudyResult, largest_falls, table
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.evaluation.measures.beir import read_dataset
 from weft.settings import load_settings
 

@@ -14,14 +14,14 @@ from rich.console import Console
 from tests.support.feedback_events import NOON, RULES, rules
 from tests.support.learner import Learner, learned
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.domain.events import AnyEvent, Correction, Explicit
 from weft.domain.ids import QueryId, content_hash
 from weft.domain.ranking import Answer, Query
 from weft.embedding.encoders.encoder import load_encoder
 from weft.evaluation.measures.beir import Dataset, read_dataset
 from weft.evaluation.measures.measuring import measure_searcher
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.learning.evidence import Evidence
 from weft.retrieval.searcher import Searcher
 from weft.settings import Settings, load_settings

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tests.support.learner import Learner
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.domain.documents import Domain
 from weft.domain.events import Impression, Selection
 from weft.domain.ids import QueryId
@@ -20,7 +20,7 @@ from weft.embedding.encoders.encoder import load_encoder
 from weft.evaluation.measures.beir import Dataset, read_dataset
 from weft.evaluation.measures.compare import Difference, compare
 from weft.evaluation.measures.measuring import measure_searcher
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
 from weft.ingestion.sources.corpus import corpus_name
 from weft.learning.beliefs import Beliefs

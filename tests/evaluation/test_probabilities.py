@@ -19,7 +19,7 @@ from lab.simulation.study import hold_out_share
 from lab.study import command as study
 from lab.study.probabilities import ProbabilityQuality, ProbabilityReport
 from lab.study.report import calibrated
-from weft.cli.commands import evaluate
+from weft.cli.reports import evaluate
 from weft.evaluation.measures.beir import read_dataset
 from weft.settings import load_settings
 
@@ -41,7 +41,7 @@ FEW = {"cacm", "vaswani"}
 GOAL = 0.03
 ROUNDING = 1e-6
 """What single precision leaves of a cosine that is computed beside others."""
-FUSIONS = ("both channels", "by reciprocal ranks", "by relative scores", "by distributions of scores")
+FUSIONS = ("both channels", "by reciprocal ranks", "by relative scores")
 
 
 class Studies:

@@ -12,11 +12,11 @@ from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
-from weft.cli.commands.search import show
+from weft.cli.searches.search import show
 from weft.domain.documents import Domain
 from weft.domain.events import ModelQuality, Report, Review
 from weft.domain.ranking import Answer, Query
-from weft.feedback.fold.reports import report_evidence
+from weft.feedback.fold.updates import report_evidence
 from weft.learning.evidence import Evidence, day_of
 from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher

@@ -17,9 +17,11 @@ import pytest
 
 from tests.support.updater_process import PARTITIONS, whole_log
 from weft.app.searching.engines import opened
-from weft.cli.commands import ask, evaluate, update
-from weft.cli.commands.search import new_id
+from weft.cli.commands import update
 from weft.cli.main import main
+from weft.cli.reports import evaluate
+from weft.cli.searches import ask
+from weft.cli.searches.search import new_id
 from weft.domain.errors import BrokerUnavailableError
 from weft.domain.events import Explicit, Impression, Selection
 from weft.domain.ranking import Query, RankedResult

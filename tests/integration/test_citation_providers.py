@@ -21,16 +21,8 @@ from weft.catalog.citations import CITATIONS_FILE
 from weft.cli.commands.consolidate import consolidate
 from weft.cli.console import jobs as _job
 from weft.consolidation.settings import CitationSettings
-from weft.consolidation.steps.citations import (
-    JsonClient,
-    RefreshResult,
-    RequestPolicy,
-    ServiceUnavailableError,
-    due,
-    providers_of,
-    refresh,
-    refreshed,
-)
+from weft.consolidation.steps.citations import RefreshResult, ServiceUnavailableError, due, refresh, refreshed
+from weft.consolidation.steps.providers import JsonClient, RequestPolicy, providers_of
 from weft.domain.errors import ConfigurationError
 from weft.domain.links import Measure, Provider, Quadrant, Work, WorkCounts
 from weft.domain.ranking import Query

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab.ablation import command as ablation
-from weft.cli.commands import evaluate
+from lab import ablation
+from weft.cli.reports import evaluate
 from weft.domain.ranking import Signal
 from weft.evaluation.measures.beir import read_dataset
 from weft.runtime.ray.stages import HERE

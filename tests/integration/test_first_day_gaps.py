@@ -13,7 +13,7 @@ from tests.support.ingestion import write
 from weft.app.indexing import plan_of, run
 from weft.app.searching.engines import masking_engines, opened, searching, source_of
 from weft.catalog.catalog import Catalog
-from weft.cli.commands.search import show
+from weft.cli.searches.search import show
 from weft.consolidation.probes import probes
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Query

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.support.parts import ENCODER, a_document, write_part
@@ -19,7 +18,6 @@ from weft.domain.ids import content_hash
 from weft.domain.ranking import Query, Signal
 from weft.feedback.fold.names import principal_fingerprint
 from weft.indexes.builder import GenerationBuilder
-from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.learning.evidence import Evidence, day_of
 from weft.learning.observe.accuracy import accuracy_use
 from weft.retrieval.searcher import Searcher
@@ -163,17 +161,6 @@ def test_novelty_counts_from_when_a_document_was_first_indexed(root: Path) -> No
     assert signals(catalog, Signal.NOVELTY) == pytest.approx({"old": 1 / 8, "new": 1 / 2})
     indexed_again(catalog, "old", "new", "newest", at=NOW, full=True)
     assert signals(catalog, Signal.NOVELTY) == pytest.approx({"old": 1 / 8, "new": 1 / 2, "newest": 1.0})
-
-
-def test_documents_of_a_store_made_before_are_as_old_as_their_generation(root: Path) -> None:
-    """RET-13: its tables do not say since when they were indexed, and are read all the same."""
-    catalog = indexed_again(Catalog(root), "old", at=NOW - 12 * 3600.0)
-    live = catalog.pointer().generation
-    assert live is not None
-    table = catalog.folder_of(live) / CHUNKS_FOLDER / "documents.parquet"
-    pq.write_table(pq.read_table(table).drop_columns(["indexed_at"]), table)
-    indexed_again(catalog, "old", "new", at=NOW)
-    assert signals(catalog, Signal.NOVELTY) == pytest.approx({"old": 1 / 2, "new": 1.0})
 
 
 def test_what_was_declared_acts_at_the_priors_and_what_was_not_costs_nothing(root: Path) -> None:

@@ -12,7 +12,6 @@ import pytest
 
 from tests.support.git_trees import git, listed_by_git, random_repository
 from tests.support.ingestion import write
-from weft.ingestion.git.repository import parsed
 from weft.ingestion.sources.tree import SkipReason, TreeListing, listed
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is missing")
@@ -337,26 +336,3 @@ def test_an_ignore_file_that_is_none_is_not_obeyed(top: Path, kind: str) -> None
     filled(top, {"a.md": "", "rules": "*.md\n"})
     (top / ".gitignore").mkdir() if kind == "folder" else (top / ".gitignore").symlink_to("rules")
     assert "a.md" in names_in(top) == names_by_git(top)
-
-
-CONFIGS = [
-    "[core]\n\tignoreCase\n\texcludesFile = a b  c # why\n",
-    '[a "B\\"c\\\\d"] x=1 ; no\n y = "  q # r  " t\n',
-    "[A.b.C]\r\nKey = one \\\r\n two\r\n",
-    '\ufeff[core]\nx = \\t\\n\\b\\\\\\"\n',
-    '# only a comment\n;\n\n[empty]\n[core] a = \n b = ""\n c=d=e\n',
-    '[s]\n a = x"y z"w\n b = tail\t \n c = no newline',
-]
-
-
-@pytest.mark.parametrize("text", CONFIGS)
-def test_settings_are_read_as_git_reads_them(tmp_path: Path, text: str) -> None:
-    """ING-40: sections, quotes, escapes, comments, and values over several lines."""
-    write(tmp_path / "config", text)
-    printed = git(tmp_path, "config", "--file", "config", "--list", "-z").decode().split("\0")[:-1]
-    expected = [(one.partition("\n")[0], one.partition("\n")[2] if "\n" in one else "true") for one in printed]
-    ours = [
-        (".".join(part for part in (section, subsection, name) if part), value)
-        for section, subsection, name, value in parsed((tmp_path / "config").read_bytes())
-    ]
-    assert ours == expected

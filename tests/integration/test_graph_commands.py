@@ -22,8 +22,8 @@ from tests.support.small_store import DirectionEncoder
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.catalog.live import RELATIONS_FILE
-from weft.cli.commands.search import show
 from weft.cli.main import main
+from weft.cli.searches.search import show
 from weft.domain.links import LinkKind, RelationSource
 from weft.domain.ranking import Answer, RankedResult
 from weft.ingestion.pipeline import ingest

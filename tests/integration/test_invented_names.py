@@ -18,7 +18,7 @@ from weft.domain.ranking import Answer, RankedResult
 from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import signed, token_of
 from weft.feedback.events.codec import encode
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.feedback.settings import FeedbackSettings
 from weft.learning.evidence import Evidence
 from weft.retrieval.answer.reasons import reason

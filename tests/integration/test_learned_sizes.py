@@ -20,7 +20,7 @@ from weft.domain.documents import Domain
 from weft.domain.events import Explicit
 from weft.domain.ids import QueryId, VersionName
 from weft.domain.ranking import Query
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.feedback.run.updater import Updater
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.sizing import SIZING, live_sizes

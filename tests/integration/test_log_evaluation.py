@@ -16,9 +16,10 @@ from tests.support.nights import a_day, stream
 from weft.app import night
 from weft.app.searching.engines import opened
 from weft.app.searching.replay import StoreReplay
-from weft.cli.commands import evaluate, reindex, search
+from weft.cli.commands import reindex
 from weft.cli.commands.consolidate import run_visibly
-from weft.cli.reports import query_log
+from weft.cli.reports import evaluate, query_log
+from weft.cli.searches import search
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query
 from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements

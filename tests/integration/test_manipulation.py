@@ -162,7 +162,7 @@ def test_nothing_reported_takes_the_place_of_anything_else(tmp_path: Path, alone
     granted = {"review": 3.0, "accuracy": 4.0, "model_quality": 5.0, "trust": 2.0}
     said: list[AnyEvent] = [event for number in range(7) for event in reported(number)]
     said = [structs.replace(event, session_id="s", principal="ada") for event in said]
-    settings = rules(limits__reports_daily=granted, limits__session_part=1.0)
+    settings = rules(limits__reports_daily=granted)
     evidence = learned(tmp_path, [*praise("ada", 1, 6), *(merged(said) if alone else said)], settings)
     counted: Counter[str] = Counter()
     for key, mass in evidence.counts.items():

@@ -95,15 +95,6 @@ def test_a_store_makes_its_questions_as_it_is_indexed(settings: Settings) -> Non
         assert not any(question.text in text for name, text in texts.items() if name != question.content_hash)
 
 
-def test_a_generation_from_before_has_its_questions_made(settings: Settings, tmp_path: Path) -> None:
-    """EVA-4: a store that was indexed before there were questions is measured like any other."""
-    folder = live(settings)
-    (tmp_path / "chunks").mkdir()
-    for name in ("chunks", "documents"):
-        (tmp_path / "chunks" / f"{name}.parquet").symlink_to(folder / "chunks" / f"{name}.parquet")
-    assert stored_questions(tmp_path) == stored_questions(folder)
-
-
 def test_masks_that_hide_nothing_change_nothing(settings: Settings) -> None:
     """EVA-4: vectors, tokens and words of masked contents take their places among all others, but for rounding."""
     questions = stored_questions(live(settings))

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import site
+import socket
 import subprocess
 import sys
+import time
+import urllib.request
 import venv
+import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from weft import Query, load_settings
 from weft.feedback.events.producer import FeedbackProducer
@@ -20,27 +28,74 @@ from weft.runtime.kafka.broker import EmbeddedBroker
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def answers(url: str, *, within_s: float = 120.0) -> bytes:
+    """What a server says, as soon as it has started."""
+    until = time.monotonic() + within_s
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=5) as response:
+                return bytes(response.read())
+        except OSError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.5)
+
+
 class Installed:
     """An environment with the wheel, and the dependencies of this one."""
 
     def __init__(self, folder: Path) -> None:
         self.elsewhere = folder / "elsewhere"
         self.elsewhere.mkdir()
+        for name in ("pipelines", "jobs"):  # an application's own, which nobody but it may import
+            (self.elsewhere / name).mkdir()
+            (self.elsewhere / name / "__init__.py").write_text(
+                f"raise RuntimeError('the application\\'s own {name}')\n"
+            )
         self._bin = folder / "venv/bin"
+        (wheel,) = folder.glob("*.whl")
+        names = (name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist())
+        self.top_level = {name for name in names if not name.endswith(".dist-info")}
 
     def weft(self, *arguments: str) -> str:
         return self._run(str(self._bin / "weft"), *arguments)
 
-    def job(self, name: str, *arguments: str) -> str:
-        return self._run(str(self._bin / "python"), "-m", f"jobs.{name}", *arguments)
+    def python(self, *arguments: str) -> str:
+        return self._run(str(self._bin / "python"), *arguments)
+
+    @contextmanager
+    def running(self, *arguments: str) -> Iterator[None]:
+        """A command of `weft` that runs until it is stopped."""
+        process = subprocess.Popen(
+            [str(self._bin / "weft"), *arguments],
+            cwd=self.elsewhere,
+            env=self._environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield
+        finally:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(timeout=60)
 
     def _run(self, *command: str) -> str:
-        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         done = subprocess.run(
-            command, cwd=self.elsewhere, env=environment, capture_output=True, text=True, check=False, timeout=240
+            command, cwd=self.elsewhere, env=self._environment, capture_output=True, text=True, check=False, timeout=240
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout
+
+    @property
+    def _environment(self) -> dict[str, str]:
+        return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +134,7 @@ def test_the_wheel_indexes_searches_learns_and_consolidates(
     best = answer["results"][0]
     assert best["uris"] == ["notes/locks.md"]
     update = ["--local", "--until-caught-up", "--json", *store, "--bootstrap", broker.bootstrap]
-    installed.job("update", *update)  # which makes the topic
+    installed.weft("update", *update)  # which makes the topic
     settings = load_settings(assignments=[f"kafka.bootstrap={broker.bootstrap}"], environment={})
     asked = ["when is a lock released", *store, "--bootstrap", broker.bootstrap, "--session", "s1", "--json"]
     shown = json.loads(installed.weft("search", *asked).splitlines()[-1])
@@ -87,7 +142,30 @@ def test_the_wheel_indexes_searches_learns_and_consolidates(
     query = Query(text="when is a lock released", query_id=shown["query_id"], session_id="s1", principal="ada")
     producer.selection(query, best["content_hash"], rank=1)
     assert producer.close() == 0
-    assert json.loads(installed.job("update", *update).splitlines()[-1])["applied"] == 2
-    assert json.loads(installed.job("consolidate", *store, "--json").splitlines()[-1])["learned"] == "v000001"
+    assert json.loads(installed.weft("update", *update).splitlines()[-1])["applied"] == 2
+    assert json.loads(installed.weft("consolidate", *store, "--json").splitlines()[-1])["learned"] == "v000001"
     assert json.loads(installed.weft("status", *store, "--json"))["events_applied"] == 2
-    assert list(installed.elsewhere.iterdir()) == []
+    measured = json.loads(installed.weft("evaluate", *store, "--json").splitlines()[-1])
+    assert measured["queries"] >= 0
+    port = free_port()
+    with installed.running("mlflow", *store, "--port", str(port)):
+        assert answers(f"http://127.0.0.1:{port}/health") == b"OK"
+    assert {path.name for path in installed.elsewhere.iterdir()} == {"pipelines", "jobs"}
+
+
+def test_the_wheel_runs_a_broker(installed: Installed) -> None:
+    """OPS-8a: for trying things out, where nothing but the wheel is."""
+    port = free_port()
+    with installed.running("broker", "--port", str(port)):
+        client = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
+        assert client.list_topics(timeout=60).brokers
+
+
+def test_an_application_with_folders_of_the_same_names_imports_weft(installed: Installed) -> None:
+    """OPS-8a: a wheel installs `weft` and nothing else at the top; it knows its version and the schema of events."""
+    told = "import weft; from weft import open_searcher; print(weft.__version__, open_searcher.__module__)"
+    assert installed.python("-c", told).split() == [version("weft-retrieval"), "weft.app.library"]
+    assert installed.weft("--version").split() == ["weft", version("weft-retrieval")]
+    read = "from importlib.resources import files; print(files('weft').joinpath('feedback.schema.json').read_text())"
+    assert installed.python("-c", read).strip() == installed.weft("feedback", "schema").strip()
+    assert installed.top_level == {"weft"}

@@ -13,7 +13,8 @@ import pytest
 from tests.support.updater_process import PARTITIONS, whole_log
 from weft.app import collections
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import evaluate, search
+from weft.cli.reports import evaluate
+from weft.cli.searches import search
 from weft.domain.events import Impression
 from weft.domain.signatures import SigningKey
 from weft.evaluation.measures.beir import read_dataset

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
-from weft.cli.commands.evaluate import measuring
+from weft.cli.reports.evaluate import measuring
 from weft.domain.chunks import Role
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query, Repeats, Signal

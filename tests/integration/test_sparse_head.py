@@ -22,7 +22,7 @@ from tests.support.sparse_head_model import MAX_TOKENS, save_tiny_m3
 from tests.support.sparse_model import QUESTION, TEXTS
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
-from weft.cli.commands.evaluate import measuring
+from weft.cli.reports.evaluate import measuring
 from weft.domain.errors import ModelUnavailableError
 from weft.domain.ids import QueryId
 from weft.domain.matching import TermWeights
@@ -30,7 +30,7 @@ from weft.domain.ranking import Channel, Query
 from weft.embedding import models
 from weft.embedding.cache import Embedded, EmbeddedCache
 from weft.embedding.encoders.encoder import load_encoder
-from weft.embedding.encoders.sparse_head import OnePassEncoder, SparseHead
+from weft.embedding.encoders.sparse import OnePassEncoder, SparseHead
 from weft.indexes import schemas
 from weft.indexes.manifest import WEIGHTS_FILE
 from weft.runtime.ray.stages import HERE

@@ -14,7 +14,7 @@ import pytest
 from tests.support.ingestion import write
 from weft.app.indexing import plan_of
 from weft.catalog.catalog import Catalog
-from weft.cli.commands import search
+from weft.cli.searches import search
 from weft.ingestion.pipeline import ingest
 from weft.runtime.ray.stages import HERE
 from weft.settings import Settings, load_settings

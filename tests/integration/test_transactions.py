@@ -165,7 +165,7 @@ def test_an_open_transaction_is_named_with_its_age(
     settings: Settings, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FBK-14: what lies behind it is lag until it ends."""
-    monkeypatch.setattr("weft.feedback.run.watch.OPEN_TRANSACTION_S", 0.0)
+    monkeypatch.setattr("weft.feedback.run.updater.OPEN_TRANSACTION_S", 0.0)
     producer = transactional(settings)
     producer.begin_transaction()
     send(producer, settings, events(1))

@@ -19,7 +19,7 @@ from weft.domain.ids import ContentHash, content_hash
 from weft.feedback.events.codec import encode
 from weft.feedback.fold.credit import Attribute
 from weft.feedback.log import FeedbackSource
-from weft.feedback.run.responses import LiveAttribution
+from weft.feedback.run.actors import LiveAttribution
 from weft.feedback.run.updater import Updater
 from weft.feedback.settings import MS
 from weft.feedback.store.tables import evidence_in

@@ -9,15 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.support.ingestion import FORBIDDEN, a_plan, a_tree
-from tests.support.old_generations import age
 from tests.support.parts import a_document, write_part
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import CorruptionError, NothingPublishedError
 from weft.indexes.builder import GenerationBuilder
+from weft.indexes.manifest import FORMAT
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
 from weft.runtime.ray.stages import HERE
+from weft.runtime.storage.files import read_manifest, write_manifest
 from weft.settings import load_settings
 
 
@@ -30,21 +31,19 @@ def _texts(store: Path) -> dict[str, str]:
     return {row["uri"]: row["text"] for row in pq.read_table(folder / "chunks" / "texts.parquet").to_pylist()}
 
 
-def test_a_store_of_an_older_format_is_upgraded_from_what_it_holds(tmp_path: Path) -> None:
-    """ING-15: without its sources, a generation that kept no texts becomes the one that its sources would give."""
-    source = a_tree(tmp_path)
-    fresh = _run(a_plan(source, tmp_path / "fresh" / "store"))
-    plan = a_plan(source, tmp_path / "old" / "store")
-    _run(plan)
-    age(plan.store)
-    shutil.rmtree(source)
-    with pytest.raises(CorruptionError, match="expected format 2, found 1; upgrade it from its stored text"):
+def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
+    """ING-15: a line says what to do, nothing is misread, and its sources are indexed anew."""
+    plan = a_plan(a_tree(tmp_path), tmp_path / "store")
+    first = _run(plan)
+    folder = plan.store / "generations" / str(Catalog(plan.store).pointer().generation)
+    write_manifest(folder, {**read_manifest(folder), "format": FORMAT - 1})
+    refused = f"expected format {FORMAT}, found {FORMAT - 1}.*index its sources anew"
+    with pytest.raises(CorruptionError, match=refused):
         Catalog(plan.store).open_live()
-    upgraded = _run(replace(plan, sources=[]))
-    assert upgraded.published
-    assert upgraded.content_hash == fresh.content_hash
-    assert _texts(plan.store) == _texts(tmp_path / "fresh" / "store")
-    assert upgraded.rejected == {}
+    with pytest.raises(CorruptionError, match=refused):
+        _run(replace(plan, sources=[]))
+    again = _run(plan)
+    assert (again.content_hash, again.unchanged, again.published) == (first.content_hash, 0, True)
     Catalog(plan.store).open_live().close()
 
 
@@ -57,7 +56,6 @@ def test_whole_documents_are_cut_into_chunks(tmp_path: Path) -> None:
     part = write_part(tmp_path / "part", [a_document(f"notes/{name}.txt", f"{name}\n{body}") for name in "ab"])
     GenerationBuilder(staging, load_settings(environment={}).index).build([part], {"created_at": 1.0})
     catalog.publish(staging, expected_parent=None)
-    age(store)
     upgraded = _run(replace(a_plan(tmp_path, store), sources=[]))
     assert (upgraded.documents, upgraded.rejected) == (2, {})
     assert upgraded.chunks > 4
@@ -80,15 +78,3 @@ def test_an_empty_store_has_nothing_to_index_anew(tmp_path: Path) -> None:
     """ING-15: without a source there must be a live generation."""
     with pytest.raises(NothingPublishedError, match="name a source"):
         _run(replace(a_plan(tmp_path, tmp_path / "store"), sources=[]))
-
-
-def test_a_text_that_cannot_be_restored_byte_for_byte_is_told(tmp_path: Path) -> None:
-    """ING-15, ING-3: blanks between chunks were not kept in format 1: the document is indexed, and a note says so."""
-    source = a_tree(tmp_path, files=1)
-    (source / "spaced.md").write_text("# One\n\ntext\n   \n   \n# Two\n\nmore\n")
-    plan = a_plan(source, tmp_path / "store")
-    _run(plan)
-    age(plan.store)
-    upgraded = _run(replace(plan, sources=[]))
-    assert (upgraded.documents, upgraded.rejected, upgraded.skipped) == (3, {"restored": 1}, 0)
-    assert "text" in _texts(plan.store)["tree/spaced.md"]

@@ -62,7 +62,7 @@ SEARCHERS = {
         GENERATION, calibration=SURE, diversity=settings().diversity.model_dump() | {"least_similarity": 0.0}
     ),
     "chunks": a_searcher(GENERATION, unit=ResultUnit.CHUNK.value),
-    **{mode.value: a_searcher(GENERATION, fusion=mode.value, convergence_bonus=0.3) for mode in FusionMode},
+    **{mode.value: a_searcher(GENERATION, fusion=mode.value) for mode in FusionMode},
 }
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import settings as budget
 from hypothesis import strategies as st
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
 from lab.study.run import CachingSource
 from tests.laws.test_batches import GENERATION, queries, told
 from tests.support.examples import examples
@@ -22,7 +22,7 @@ from weft.evaluation.replay.caching import CachingEncoder, LruCache, remembered
 from weft.indexes.rows import RowSet
 from weft.retrieval.channels.open import OpenedCache
 from weft.retrieval.searcher import Searcher
-from weft.retrieval.settings import FusionMode, RetrievalSettings
+from weft.retrieval.settings import RetrievalSettings
 from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 
 BASE = settings()
@@ -31,7 +31,6 @@ WAYS = {
     **{feature.name: feature.without(BASE) for feature in features_of(BASE)},
     "shallow": settings(depth=2, encode_batch=2),
     "names of one word": settings(graph={**BASE.graph.model_dump(), "name_words": 1}),
-    "by distributions": settings(fusion=FusionMode.DBSF),
 }
 SNAPSHOT = MemorySource(GENERATION).take(None)
 

@@ -18,12 +18,12 @@ from weft.chunking.chunker import chunk_document, chunkers_with
 from weft.chunking.config.entries import Entry
 from weft.chunking.config.yaml import yaml_entries
 from weft.chunking.conversation.dialogue import Line, Turn, places, written
-from weft.chunking.conversation.exchanges import exchanges
+from weft.chunking.conversation.session import exchanges
 from weft.chunking.units.splitting import ChunkSizes, TopicRules
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.embedding.word_vectors import load_word_vectors
-from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.files import kind_of
 from weft.ingestion.sources.transcripts import sessions
 from weft.settings import load_settings
 

@@ -83,7 +83,7 @@ def test_an_independent_reading_of_crowded_allowances_comes_to_the_same(
     """LRN-3, LRN-17: few principals in few sessions, started, merged and unlearned again and again."""
     records = records_of(seed, 300, sessions=5, users=3)
     edges = [0, *sorted(cuts), len(records)]
-    limits = {"principal_daily": daily, "reports_daily": reports_daily(1.0), "session_part": 0.7}
+    limits = {"principal_daily": daily, "reports_daily": reports_daily(1.0)}
     told = rules(**{f"limits__{name}": value for name, value in limits.items()})
     _, digest = consumed([records[begin:end] for begin, end in pairwise(edges)], told)
     expected = fold_log([[record.value for record in records]], weights=WEIGHTS | limits)

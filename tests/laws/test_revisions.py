@@ -19,8 +19,8 @@ from tests.support.parts import a_document
 from weft.domain.chunks import Chunk
 from weft.domain.ids import content_hash
 from weft.indexes import schemas
+from weft.indexes.builder import REVISIONS, RevisionTask, write_revisions
 from weft.indexes.former_places import FormerPlaces
-from weft.indexes.revisions import REVISIONS, RevisionTask, write_revisions
 from weft.indexes.settings import RevisionSettings
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.settings import load_settings

@@ -23,7 +23,6 @@ PRIORS = load_settings(environment={}).priors
 DAY = 20_000
 NAMES = (Signal.VECTOR, Signal.LEXICAL, Signal.TRUST)
 SCOPE = Scope(Domain.GENERAL, agent="a")
-WAYS = ("discriminant", "log_odds")
 
 
 def told(tally: Tally, values: np.ndarray, good: bool, day: int = DAY, weight: float = 1.0) -> None:
@@ -41,10 +40,10 @@ def told(tally: Tally, values: np.ndarray, good: bool, day: int = DAY, weight: f
     )
 
 
-def weights(evidence: Evidence, weighing: str, active: tuple[Signal, ...]) -> np.ndarray:
+def weights(evidence: Evidence, active: tuple[Signal, ...]) -> np.ndarray:
     # A weak prior of the spread: what is proven here is what evidence says.
     spread = PRIORS.signals.spread.model_copy(update={"strength": 20.0, "variance": 0.03, "apart": 1.0})
-    signals = PRIORS.signals.model_copy(update={"weighing": weighing, "spread": spread})
+    signals = PRIORS.signals.model_copy(update={"spread": spread})
     priors: Priors = PRIORS.model_copy(update={"signals": signals})
     believed = read_beliefs(priors, evidence, now=DAY * SECONDS_PER_DAY).weights(SCOPE, active)
     return np.array([believed[signal].mean for signal in active])
@@ -84,13 +83,11 @@ def shown(rng: np.random.Generator, answers: int) -> Tally:
 
 
 def test_what_was_shown_because_of_the_signals_tells_how_well_they_tell() -> None:
-    """LRN-4: first pages are chosen by the very signals that are judged; log-odds alone come out further from 2 : 1."""
+    """LRN-4: first pages are chosen by the very signals that are judged."""
     evidence = shown(np.random.default_rng(2), 300).freeze()
     pair = (Signal.VECTOR, Signal.LEXICAL)
     best = np.array([2.0, 1.0]) / 3.0
-    away = {weighing: np.abs(weights(evidence, weighing, pair) - best).max() for weighing in WAYS}
-    assert away["discriminant"] < 0.08
-    assert away["discriminant"] < away["log_odds"]
+    assert np.abs(weights(evidence, pair) - best).max() < 0.08
 
 
 def test_a_signal_told_twice_does_not_count_twice() -> None:
@@ -102,27 +99,23 @@ def test_a_signal_told_twice_does_not_count_twice() -> None:
         first, second = np.clip(0.4 + 0.15 * rng.normal(size=2) + 0.1 * good, 0.0, 1.0)
         told(plain, np.array([first, second]), good)
         told(doubled, np.array([first, second, first]), good)
-    single = weights(plain.freeze(), "discriminant", NAMES[:2])
-    twice = weights(doubled.freeze(), "discriminant", NAMES)
+    single = weights(plain.freeze(), NAMES[:2])
+    twice = weights(doubled.freeze(), NAMES)
     assert twice[0] + twice[2] == pytest.approx(single[0], abs=0.05)
-    naive = weights(doubled.freeze(), "log_odds", NAMES)
-    assert naive[0] + naive[2] > twice[0] + twice[2] + 0.1
 
 
 def test_feedback_of_random_users_leaves_the_weights_as_stated() -> None:
-    """LRN-4, EVA-6: what chance alone finds is not followed; log-odds alone do."""
+    """LRN-4, EVA-6: what chance alone finds is not followed."""
     pair = (Signal.VECTOR, Signal.LEXICAL)
-    stated = weights(Evidence(), "discriminant", pair)
-    moved: dict[str, list[float]] = {weighing: [] for weighing in WAYS}
+    stated = weights(Evidence(), pair)
+    moved = []
     for seed in range(10):
         rng = np.random.default_rng(seed)
         tally = Tally()
         for _ in range(200):
             told(tally, np.clip(0.5 + 0.1 * rng.normal(size=2), 0.0, 1.0), bool(rng.random() < 0.3))
-        for weighing, found in moved.items():
-            found.append(float(np.abs(weights(tally.freeze(), weighing, pair) - stated).max()))
-    assert np.median(moved["discriminant"]) < 0.01
-    assert np.mean(moved["discriminant"]) < 0.5 * np.mean(moved["log_odds"])
+        moved.append(float(np.abs(weights(tally.freeze(), pair) - stated).max()))
+    assert np.median(moved) < 0.01
 
 
 def asked_again(rng: np.random.Generator, questions: int, times: int) -> Evidence:
@@ -140,12 +133,12 @@ def asked_again(rng: np.random.Generator, questions: int, times: int) -> Evidenc
 def test_chance_is_no_surer_for_being_repeated() -> None:
     """LRN-4, EVA-6: six questions that eighty users ask say as much as fifty outcomes, not as two thousand."""
     pair = (Signal.VECTOR, Signal.LEXICAL)
-    stated = weights(Evidence(), "discriminant", pair)
+    stated = weights(Evidence(), pair)
     moved: dict[str, list[float]] = {"known": [], "unknown": []}
     for seed in range(20):
         evidence = asked_again(np.random.default_rng(seed), questions=6, times=80)
         for name, read in (("known", evidence), ("unknown", Evidence(evidence.counts))):
-            moved[name].append(float(np.abs(weights(read, "discriminant", pair) - stated).max()))
+            moved[name].append(float(np.abs(weights(read, pair) - stated).max()))
     assert np.mean(moved["unknown"]) > 0.15
     assert np.mean(moved["known"]) < 0.5 * np.mean(moved["unknown"])
 
@@ -158,7 +151,7 @@ def test_what_is_right_is_learned_from_questions_asked_again() -> None:
         for place in range(10):
             said[UsageKey(DAY, f"{number}-{place}", POSITIVE, "ada", f"question {number // 2}")] = MICRO
     pair, counts = (Signal.VECTOR, Signal.LEXICAL), tally.freeze().counts
-    known, unknown = (weights(each, "discriminant", pair) for each in (Evidence(counts, said), Evidence(counts)))
+    known, unknown = (weights(each, pair) for each in (Evidence(counts, said), Evidence(counts)))
     assert known == pytest.approx(unknown, abs=0.02)
 
 
@@ -183,8 +176,8 @@ def test_nobody_makes_a_question_a_common_one_alone() -> None:
     evidence = shown(rng, 300).freeze()
     flood = {UsageKey(DAY, f"{place:064}", POSITIVE, "mallory", "a question"): 1000 * MICRO for place in range(10)}
     pair = (Signal.VECTOR, Signal.LEXICAL)
-    alone = weights(evidence, "discriminant", pair)
-    flooded = weights(evidence + Evidence(usage=flood), "discriminant", pair)
+    alone = weights(evidence, pair)
+    flooded = weights(evidence + Evidence(usage=flood), pair)
     assert flooded == pytest.approx(alone, abs=0.01)
 
 
@@ -202,14 +195,3 @@ def test_what_never_varies_ends_without_a_share_and_is_known_to() -> None:
     assert among[Signal.VECTOR].mean / among[Signal.LEXICAL].mean == pytest.approx(
         without[Signal.VECTOR].mean / without[Signal.LEXICAL].mean, rel=0.05
     )
-
-
-def test_where_nothing_was_seen_weights_and_intervals_are_those_stated() -> None:
-    """LRN-4, ARC-8: weighing by the discriminant changes nothing before there is evidence."""
-    stated = read_beliefs(PRIORS, Evidence(), now=0.0).weights(SCOPE, NAMES)
-    odds = PRIORS.model_copy(update={"signals": PRIORS.signals.model_copy(update={"weighing": "log_odds"})})
-    alone = read_beliefs(odds, Evidence(), now=0.0).weights(SCOPE, NAMES)
-    for signal in NAMES:
-        told_apart, expected = stated[signal], alone[signal]
-        assert told_apart.mean == pytest.approx(expected.mean, abs=1e-12)
-        assert (told_apart.low, told_apart.high) == pytest.approx((expected.low, expected.high), abs=1e-12)

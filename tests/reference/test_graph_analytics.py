@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weft.indexes.graph.analytics import (
+from weft.indexes.graph.build import (
     DAMPING,
     WeightedEdges,
     analytics,

@@ -43,7 +43,7 @@ HASHES = [content_hash(f"content {number}") for number in range(12)]
 SETTINGS = load_settings(environment={})
 RULES: FeedbackSettings = SETTINGS.feedback
 WEIGHTS = RULES.credit.model_dump() | {
-    name: getattr(RULES.limits, name) for name in ("principal_daily", "reports_daily", "newcomers", "session_part")
+    name: getattr(RULES.limits, name) for name in ("principal_daily", "reports_daily", "newcomers")
 }
 """What an independent reading of a log weighs by."""
 

@@ -34,10 +34,9 @@ Usage of a content is kept under who says something, and the first 16 digits of 
 What is said of lessons is use, as `lesson_fold` says.
 A principal's day has an allowance of evidence about weights, and one of each type of report, of each source by itself;
 what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
-event, and what comes after it was used up is surplus. A session that started has one of its own, beyond which what it
-says is surplus for good. Within it, what it says is cut into pieces; once the log is read, those of all sessions that
-completed or fell silent are gone through in the order in which the log began them, behind what was drawn outside, and
-those before which the allowance was used up are surplus.
+event, and what comes after it was used up is surplus. Of what all sessions that started and completed, or fell silent,
+draw on one, as large a share of each mass counts, rounded down, as was left beside that; the rest is surplus, and of
+clicks nothing.
 The first few principals have an allowance of their own at once. Later ones share one of every day before the one from
 which on they have a history: the day after they first spoke, by the partition's clock, or the last one that somebody
 waits for, where that is later; and the day after that one where as many have theirs from it on as had theirs before.
@@ -99,7 +98,7 @@ class _Reader:
         self.lifecycles: dict[str, SessionLifecycle] = {}
         self.forgotten: list[SessionLifecycle] = []
         self.drawn: dict[tuple[str, int, str], int] = defaultdict(int)
-        daily = {"": weights.get("principal_daily", float("inf")), **weights.get("reports_daily", {})}
+        daily = {"": weights.get("principal_daily", 10**12), **weights.get("reports_daily", {})}
         self.daily = {allowance: granted * MICRO for allowance, granted in daily.items()}
         self.since: dict[str, int] = {}
         self.newcomers = weights.get("newcomers", float("inf"))
@@ -110,15 +109,15 @@ class _Reader:
             event = event_of(value)
             self.clock.advance(self.number, event["principal"] if event else "")
             self.folded.fates[self.fate(event)] += 1
-        pieces: list[Piece] = []
+        merged: dict[tuple[str, int, str], Piece] = {}
         for life in [*self.forgotten, *self.lifecycles.values()]:
             self.expire(life)
             life.settled.add_to(self.folded)
-            pieces += life.settled_pieces
-        for piece in sorted(pieces, key=lambda each: each.first):
-            found = piece.counted if self.drawn[piece.of] < self.granted(piece.of[2]) else piece.beside
-            found.add_to(self.folded)
-            self.drawn[piece.of] += piece.micro
+            for of, piece in life.settled_pieces.items():
+                piece.add_to(merged.setdefault(of, Piece()))
+        for of, piece in merged.items():
+            left = max(0, round(self.granted(of[2])) - self.drawn[of])
+            piece.share(left).add_to(self.folded)
 
     def fate(self, event: dict[str, Any] | None) -> str:
         at = event and self.clock.at(event["ts"])
@@ -180,7 +179,7 @@ class _Reader:
         life.heard = self.clock.now
 
     def granted(self, allowance: str) -> float:
-        return self.daily.get(allowance.partition(".")[0], float("inf"))
+        return self.daily.get(allowance.partition(".")[0], 10**18)
 
     def expire(self, life: SessionLifecycle) -> None:
         if life.isolated and any(
@@ -353,18 +352,9 @@ class _Reader:
             return [(self.folded, "" if within else "surplus.")]
         if not life.isolated and life.phase not in MERGED:
             return [(Overlay(), "")]
-        growing = life.pieces if life.isolated else life.settled_pieces
-        before = [piece for piece in (*life.settled_pieces, *life.pieces) if piece.of == of]
-        if sum(piece.micro for piece in before) >= self.granted(of[2]):
-            return [(self.place(session), "surplus.")]
-        size = self.weights["session_part"] * MICRO
-        if of[2]:
-            size *= self.granted(of[2]) / self.daily[""]
-        if not before or before[-1].micro >= size or all(piece is not before[-1] for piece in growing):
-            before.append(Piece(of, self.number))
-            growing.append(before[-1])
-        before[-1].micro += micro
-        return [(before[-1].counted, ""), (before[-1].beside, "surplus.")]
+        piece = (life.pieces if life.isolated else life.settled_pieces).setdefault(of, Piece())
+        piece.micro += micro
+        return [(piece, "")]
 
     def add(
         self,

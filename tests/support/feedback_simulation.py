@@ -39,7 +39,7 @@ POLLS = (1, 2, 3, 7, 50, 5_000)
 DECADES_MS = 36 * 365 * 86_400_000
 HOUR_MS = 3_600_000
 LIVES = 40
-DAILY, PART = 2.0, 0.7
+DAILY = 2.0
 REPORTS_DAILY = reports_daily(1.0)
 """Observations of a principal that move parameters: so few that they are used up."""
 
@@ -96,7 +96,6 @@ class Simulation:
             "principal_daily": DAILY,
             "reports_daily": REPORTS_DAILY,
             "newcomers": settings.limits.newcomers,
-            "session_part": PART,
         }
         return fold_log(
             [[record.value for record in records] for records in self.records],
@@ -141,7 +140,6 @@ class Simulation:
             lock_timeout_s=0.001,
             limits__principal_daily=DAILY,
             limits__reports_daily=REPORTS_DAILY,
-            limits__session_part=PART,
         )
         opened: list[sqlite3.Connection] = []
 

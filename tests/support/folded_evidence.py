@@ -25,14 +25,26 @@ class Overlay:
 
 
 @dataclass
-class Piece:
-    """What a session drew on one allowance within a while, as it counts and as it is surplus."""
+class Piece(Overlay):
+    """What sessions drew on one allowance."""
 
-    of: tuple[str, int, str]
-    first: int
     micro: int = 0
-    counted: Overlay = field(default_factory=Overlay)
-    beside: Overlay = field(default_factory=Overlay)
+
+    def add_to(self, other: Overlay) -> None:
+        super().add_to(other)
+        if isinstance(other, Piece):
+            other.micro += self.micro
+
+    def share(self, left: int) -> Overlay:
+        """What of it counts, and the rest beside."""
+        found = Overlay(usage=self.usage)
+        for key, mass in self.counts.items():
+            counts = mass if self.micro <= left else mass * left // self.micro
+            found.counts[key] += counts
+            *scope, parameter, bin_ = key
+            if parameter != "examination":
+                found.counts[*scope, f"surplus.{parameter}", bin_] += mass - counts
+        return found
 
 
 @dataclass
@@ -43,9 +55,9 @@ class SessionLifecycle:
     principal: str
     phase: str = "active"
     overlay: Overlay = field(default_factory=Overlay)
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: dict[tuple[str, int, str], Piece] = field(default_factory=dict)
     settled: Overlay = field(default_factory=Overlay)
-    settled_pieces: list[Piece] = field(default_factory=list)
+    settled_pieces: dict[tuple[str, int, str], Piece] = field(default_factory=dict)
 
     @property
     def isolated(self) -> bool:
@@ -57,13 +69,14 @@ class SessionLifecycle:
 
     def settle(self) -> None:
         self.overlay.add_to(self.settled)
-        self.settled_pieces += self.pieces
+        for of, piece in self.pieces.items():
+            piece.add_to(self.settled_pieces.setdefault(of, Piece()))
 
     def end(self, phase: str) -> None:
-        self.phase, self.overlay, self.pieces = phase, Overlay(), []
+        self.phase, self.overlay, self.pieces = phase, Overlay(), {}
 
     def unlearn(self) -> None:
-        self.settled, self.settled_pieces = Overlay(), []
+        self.settled, self.settled_pieces = Overlay(), {}
 
 
 @dataclass

@@ -16,7 +16,6 @@ from tests.support.lesson_words import TODAY, believed
 from weft.domain.lesson import Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.lessons.beliefs import STATUSES
-from weft.learning.lessons.measures import legacy_confidence
 from weft.learning.lessons.rows import outcome_bin, statement_bin
 from weft.learning.uses import UsageKey
 
@@ -44,11 +43,10 @@ WORLDS: dict[str, World] = {
 
 @dataclass(frozen=True)
 class AlarmInput:
-    """Of one lesson: its true rate, and by outcomes seen P(good), the multiplicative rule's figure, and its status."""
+    """Of one lesson: its true rate, and by outcomes seen P(good) and its status."""
 
     rate: float
     p_good: Sequence[float]
-    legacy: Sequence[float]
     status: Sequence[LessonStatus]
 
     def first(self, *wanted: LessonStatus) -> int | None:
@@ -67,18 +65,15 @@ def watched(world: World, *, lessons: int, outcomes: int, seed: int) -> list[Ala
         named.append(lesson)
         rates.append(world(rng, lesson.source))
         usage[UsageKey(start, lesson.id, statement_bin(lesson.source, LessonPriority.MEDIUM), "ada")] = MICRO
-    came: list[list[LessonResult]] = [[] for _ in named]
-    read: list[list[tuple[float, float, LessonStatus]]] = [[] for _ in named]
+    read: list[list[tuple[float, LessonStatus]]] = [[] for _ in named]
     for seen in range(outcomes + 1):
         day = start + seen // A_DAY
         beliefs = believed(Evidence(usage=usage), today=day)
         for number, lesson in enumerate(named):
             place = beliefs.counts.place[lesson.id]
-            legacy = legacy_confidence(PRIOR.sources[lesson.source], came[number], PRIOR.legacy)
             p_good = beliefs.believed_share(lesson.id).mean
-            read[number].append((p_good, legacy, STATUSES[beliefs.status[place]]))
+            read[number].append((p_good, STATUSES[beliefs.status[place]]))
             result = LessonResult.SUCCESS if rng.random() < rates[number] else LessonResult.FAILURE
-            came[number].append(result)
             key = UsageKey(day, lesson.id, outcome_bin(result, "report"), f"p{(number + seen) % PEOPLE}")
             usage[key] = usage.get(key, 0) + MICRO
     return [AlarmInput(rate, *map(list, zip(*each, strict=True))) for rate, each in zip(rates, read, strict=True)]
@@ -92,11 +87,9 @@ def deviation(pairs: Sequence[tuple[float, float]], bands: int = 10) -> float:
     return sum(abs(sum(said - true for said, true in band)) for band in held) / len(pairs)
 
 
-def calibrated(some: Sequence[AlarmInput], *, least: int) -> tuple[float, float]:
-    """Mean deviation by band from so many outcomes on: of P(good), and of the multiplicative rule."""
-    said = [(each.p_good[seen], each.rate) for each in some for seen in range(least, len(each.p_good))]
-    legacy = [(each.legacy[seen], each.rate) for each in some for seen in range(least, len(each.legacy))]
-    return deviation(said), deviation(legacy)
+def calibrated(some: Sequence[AlarmInput], *, least: int) -> float:
+    """Mean deviation of P(good) by band from so many outcomes on."""
+    return deviation([(each.p_good[seen], each.rate) for each in some for seen in range(least, len(each.p_good))])
 
 
 @dataclass(frozen=True)
@@ -124,8 +117,7 @@ def main() -> None:
     """Prints every figure."""
     for name, world in WORLDS.items():
         runs = [calibrated(watched(world, lessons=1_000, outcomes=40, seed=seed), least=20) for seed in range(3)]
-        ours, legacy = (fmean(each) for each in zip(*runs, strict=True))
-        sys.stdout.write(f"{name:>12}: mean deviation by band {ours:.3f}, of the multiplicative rule {legacy:.3f}\n")
+        sys.stdout.write(f"{name:>12}: mean deviation by band {fmean(runs):.3f}\n")
     for rate in (0.1, 0.2, 0.3, 0.8, 0.9):
         found = retirement(rate, lessons=1_000, outcomes=40, seed=1)
         sys.stdout.write(f"right {rate:.1f} of the time: {found.share:.3f} retired, median after {found.after}\n")

@@ -19,6 +19,7 @@ SESSIONS = 1_000
 PER_QUERY = 20
 """Events of one query: what was shown, and verdicts."""
 PAGE = 4
+"""Results of an answer: its verdicts repeat each other. Where it has as many as verdicts, each is of another one."""
 MINDS_CHANGE = 0.02
 """Share of verdicts that say the contrary."""
 CONTENTS = 5_000
@@ -27,12 +28,13 @@ SIGNALS = ("vector", "lexical", "cross_validation", "freshness", "graph", "trust
 
 
 def events_of(
-    size: int, *, sessions: int = SESSIONS, asked_again: float = 0.0, ts: int = NOON
+    size: int, *, sessions: int = SESSIONS, page: int = PAGE, asked_again: float = 0.0, ts: int = NOON
 ) -> Iterator[tuple[bytes, bytes]]:
     """Keys and values of `size` records.
 
     Args:
         sessions: Divides the whole into equally many, whose events interleave.
+        page: Results of an answer.
         asked_again: The share of queries that were asked before, so that precedent is told of what they are shown.
         ts: Their own time, in milliseconds: near now where a broker sets the times of records.
     """
@@ -45,8 +47,8 @@ def events_of(
         facts = {"event_id": f"{number:032x}", "ts": ts, "session_id": name, "principal": f"user-{session}"}
         query = f"q{session}-{turn // PER_QUERY}"
         if turn % PER_QUERY == 0:
-            shown[session] = [contents[int(CONTENTS * rng.random() ** 2)] for _ in range(2 * PAGE)]
-            shown[session] = list(dict.fromkeys(shown[session]))[:PAGE]
+            shown[session] = [contents[int(CONTENTS * rng.random() ** 2)] for _ in range(2 * page)]
+            shown[session] = list(dict.fromkeys(shown[session]))[:page]
             again = asked_again > 0.0 and rng.random() < asked_again
             value = encode(_impression(rng, query, shown[session], facts, again=again))
         else:

@@ -39,6 +39,7 @@ def write_part(folder: Path, documents: Sequence[tuple[Document, list[Chunk]]]) 
     tables = {
         "documents": schemas.documents_to_table([document for document, _ in documents]),
         "chunks": schemas.chunks_to_table(chunks),
+        "texts": schemas.texts_to_table([document for document, _ in documents]),
         "mentions": schemas.mentions_to_table([]),
         "rejected": schemas.rejections_to_table([]),
         "vectors": schemas.vectors_to_table(list(texts), ENCODER, vectors),

@@ -27,7 +27,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 import weft
-from weft.app.updaters import BackgroundUpdaters
+from lab.stores import BackgroundUpdaters
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.settings import load_settings
 

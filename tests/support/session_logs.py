@@ -69,16 +69,16 @@ logs = st.lists(_deeds, min_size=4, max_size=24).map(
 """Histories of four sessions and of what is said outside of them, over several days."""
 
 
-def limited(daily: float, part: float, **changes: object) -> FeedbackSettings:
+def limited(daily: float, **changes: object) -> FeedbackSettings:
     times = dict.fromkeys(("clock_step_s", "session_idle_s", "session_suspended_s", "session_remembered_s"), 10.0**9)
-    limits = {"principal_daily": daily, "reports_daily": reports_daily(daily), "session_part": part}
+    limits = {"principal_daily": daily, "reports_daily": reports_daily(daily)}
     changes |= {f"limits__{name}": value for name, value in limits.items()}
     return rules(**{f"time__{name}": value for name, value in times.items()}, **changes)
 
 
 unlearnings = st.dictionaries(st.sampled_from(SESSIONS), st.integers(4, 30), min_size=1)
 """Which sessions are unlearned, and at which place of a log."""
-tight = st.builds(limited, st.sampled_from([0.5, 1.0, 2.0, 3.5, 100.0]), st.sampled_from([0.1, 1.0, 3.0]))
+tight = st.builds(limited, st.sampled_from([0.5, 1.0, 2.0, 3.5, 100.0]))
 """Allowances that are used up all the time, and one that never is."""
 
 

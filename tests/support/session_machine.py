@@ -38,7 +38,6 @@ SETTINGS = rules(
     time__session_suspended_s=1_200.0,
     time__session_remembered_s=10.0**9,
     limits__principal_daily=2.0,  # one principal says everything: soon more than it may
-    limits__session_part=0.7,
 )
 PHASES = ("start", "suspend", "resume", "complete", "complete", "complete", "abandon", "unlearn")
 THEN = st.sampled_from(("nothing", "commit", "publish", "publish"))
@@ -76,7 +75,6 @@ class SessionMachine(RuleBasedStateMachine):
             milliseconds(time.session_idle_s),
             milliseconds(time.session_suspended_s),
             daily=limits.daily_micro,
-            part=limits.part_micro,
         )
         self.now = NOON
         self.queries = 0

@@ -17,25 +17,8 @@ MERGED = ("completed", "expired")
 DAY_MS = 86_400_000
 
 
-@dataclass
-class ModelPart:
-    """What a session drew on one day within a while."""
-
-    day: int
-    first: int
-    micro: int = 0
-    said: Counter[str] = field(default_factory=Counter)
-
-    def drawn(self, counts: bool = True) -> Drawn:
-        return Counter({(counts, kind): micro for kind, micro in self.said.items()})
-
-
-@dataclass
-class ModelDraws:
-    """What a session drew: parts, and what came when its own allowance was used up."""
-
-    parts: list[ModelPart] = field(default_factory=list)
-    beyond: Drawn = field(default_factory=Counter)
+Draws = Counter[tuple[int, str, str]]
+"""Micro-units of outcomes that draw on allowances, by day, content hash, and "good" or "bad"."""
 
 
 @dataclass
@@ -49,17 +32,19 @@ class ModelSession:
     settled: Masses = field(default_factory=Counter)
     pending_events: int = 0
     settled_events: int = 0
-    pending_draws: ModelDraws = field(default_factory=ModelDraws)
-    settled_draws: ModelDraws = field(default_factory=ModelDraws)
+    pending_draws: Draws = field(default_factory=Counter)
+    settled_draws: Draws = field(default_factory=Counter)
 
     def drawn(self) -> Drawn:
         """What it reads of what it alone has."""
-        return sum((part.drawn() for part in self.pending_draws.parts), Counter(self.pending_draws.beyond))
+        found: Drawn = Counter()
+        for (_, _, verdict), micro in self.pending_draws.items():
+            found[True, verdict] += micro
+        return found
 
     def settle(self) -> None:
-        self.settled_draws.parts += self.pending_draws.parts
-        self.settled_draws.beyond += self.pending_draws.beyond
-        self.pending_draws = ModelDraws()
+        self.settled_draws += self.pending_draws
+        self.pending_draws = Counter()
 
 
 @dataclass
@@ -86,7 +71,6 @@ class Model:
     idle_ms: int
     suspended_ms: int
     daily: int
-    part: int
     shared: Masses = field(default_factory=Counter)
     sessions: dict[str, ModelSession] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -98,19 +82,21 @@ class Model:
     dropped: int = 0
     outside: Drawn = field(default_factory=Counter)
     drawn_outside: Counter[int] = field(default_factory=Counter)
-    records: int = 0
 
     def drawn(self) -> Drawn:
         """What all share, as it counts once all is known."""
-        found, before = Counter(self.outside), Counter(self.drawn_outside)
-        draws = [session.settled_draws for session in self.sessions.values()]
-        for part in sorted((part for each in draws for part in each.parts), key=lambda part: part.first):
-            found += part.drawn(before[part.day] < self.daily)
-            before[part.day] += part.micro
-        return sum((each.beyond for each in draws), found)
+        found, merged = Counter(self.outside), sum((one.settled_draws for one in self.sessions.values()), Counter())
+        whole = Counter[int]()
+        for (day, _, _), micro in merged.items():
+            whole[day] += micro
+        for (day, _, verdict), micro in merged.items():
+            left = max(0, self.daily - self.drawn_outside[day])
+            counts = micro if whole[day] <= left else micro * left // whole[day]
+            found[True, verdict] += counts
+            found[False, verdict] += micro - counts
+        return found
 
     def apply(self, event: ModelEvent) -> None:
-        self.records += 1
         self.clock_ms = max(self.clock_ms, event.at_ms)
         if event.event_id in self.seen:
             self.duplicates += 1
@@ -156,12 +142,12 @@ class Model:
         elif session.phase in OPEN:
             session.pending += mass
             session.pending_events += 1
-            self.draw(event, session, session.pending_draws)
+            self.draw(event, session.pending_draws)
         elif session.phase in MERGED:
             self.shared += mass
             session.settled += mass
             session.settled_events += 1
-            self.draw(event, session, session.settled_draws)
+            self.draw(event, session.settled_draws)
         else:
             self.dropped += 1
 
@@ -170,20 +156,9 @@ class Model:
         self.outside[self.drawn_outside[day] < self.daily, event.verdict] += micro
         self.drawn_outside[day] += micro
 
-    def draw(self, event: ModelEvent, session: ModelSession, growing: ModelDraws) -> None:
-        day, micro = event.at_ms // DAY_MS, round(abs(event.signal) * 10**6)
-        if not micro:
-            return
-        before = [part for part in session.settled_draws.parts + session.pending_draws.parts if part.day == day]
-        if sum(part.micro for part in before) >= self.daily:
-            growing.beyond[False, event.verdict] += micro
-            return
-        last = before[-1] if before else None
-        if last is None or last.micro >= self.part or all(part is not last for part in growing.parts):
-            last = ModelPart(day, self.records)
-            growing.parts.append(last)
-        last.micro += micro
-        last.said[event.verdict] += micro
+    def draw(self, event: ModelEvent, draws: Draws) -> None:
+        if micro := round(abs(event.signal) * 10**6):
+            draws[event.at_ms // DAY_MS, event.content, event.verdict] += micro
 
     def turn(self, event: ModelEvent) -> None:
         session = self.sessions.get(event.session)
@@ -208,7 +183,7 @@ class Model:
             self.shared -= session.settled
             self.dropped += session.settled_events
             session.settled, session.settled_events = Counter(), 0
-            session.settled_draws = ModelDraws()
+            session.settled_draws = Counter()
 
     def settle(self, session: ModelSession, phase: str) -> None:
         self.shared += session.pending
@@ -222,5 +197,5 @@ class Model:
     def drop(self, session: ModelSession, phase: str) -> None:
         self.dropped += session.pending_events
         session.pending, session.pending_events = Counter(), 0
-        session.pending_draws = ModelDraws()
+        session.pending_draws = Counter()
         session.phase = phase

@@ -106,7 +106,7 @@ def folded(values: list[list[bytes | None]], settings: Settings) -> Folded:
     """What an independent reading of a log comes to, under the settings' weights."""
     weights = settings.feedback.credit.model_dump()
     limits = settings.feedback.limits.model_dump()
-    weights |= {name: limits[name] for name in ("principal_daily", "reports_daily", "newcomers", "session_part")}
+    weights |= {name: limits[name] for name in ("principal_daily", "reports_daily", "newcomers")}
     return fold_log(values, weights=weights)
 
 

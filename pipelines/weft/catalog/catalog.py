@@ -62,7 +62,7 @@ class Catalog:
             return StoreGuard(root, ensure_store_id(root))
 
     def store_id(self) -> StoreId | None:
-        """Which store this is; None of one that has not been written since stores have ids."""
+        """Which store this is; None of one that was never written."""
         return read_store_id(self.root)
 
     def require(self, store: StoreId | None) -> None:

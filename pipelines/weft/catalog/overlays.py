@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import SessionId
-from weft.learning.evidence import SCHEMA, Evidence, table_rows, with_later_columns
+from weft.learning.evidence import SCHEMA, Evidence, table_rows
 from weft.learning.pooling.sessions import from_plain
 from weft.learning.pooling.shrinkage import Moments
 from weft.runtime.storage.errors import refused
@@ -150,7 +150,7 @@ def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
 
 
 def read_session_moments(snapshots: Sequence[Path]) -> Moments:
-    """How much completed sessions differ; older snapshots know nothing. Errors as in `metadata_of`."""
+    """How much completed sessions differ; without snapshots nothing is known. Errors as in `metadata_of`."""
     moments = (from_plain(json.loads(metadata_of(path).get(MOMENTS_KEY, b"{}"))) for path in snapshots)
     return sum(moments, start=from_plain({}))
 
@@ -173,7 +173,6 @@ def _sessions_beside(snapshot: Path) -> pa.Table | None:
             raise CorruptionError(
                 f"{path}: expected open sessions, found: {error}; an updater that is started publishes it anew"
             ) from error
-        table = with_later_columns(table)
         if not table.schema.equals(OVERLAY_SCHEMA):
             raise CorruptionError(f"{path}: expected columns {OVERLAY_SCHEMA.names}, found {table.schema.names}")
         return table.replace_schema_metadata(None)

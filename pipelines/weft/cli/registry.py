@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import typer
 from typer.core import TyperGroup
 
+from weft import __version__
 from weft.cli.console.exits import as_command, exit_code
 
 
@@ -25,13 +26,29 @@ class Command(NamedTuple):
 
 _COMMANDS = "weft.cli.commands"
 
+_REPORTING = frozenset({"index", "update", "consolidate", "evaluate", "broker"})
+"""Those that take long, and say in the log how far they are."""
+
 COMMANDS: Mapping[str, Command] = {
     "index": Command("weft.cli.commands.reindex:reindex", "Index sources and make the result live."),
-    "search": Command("weft.cli.commands.search:search", "Search what is live in the store."),
+    "search": Command("weft.cli.searches.search:search", "Search what is live in the store."),
     "ask": Command(
-        "weft.cli.commands.ask:ask", "Ask one question after the other, and say what the results are worth."
+        "weft.cli.searches.ask:ask", "Ask one question after the other, and say what the results are worth."
     ),
-    "tell": Command(f"{_COMMANDS}.tell:tell", "Name the right answer to a question, or a wrong one."),
+    "update": Command(
+        f"{_COMMANDS}.update:update",
+        "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",
+    ),
+    "consolidate": Command(
+        f"{_COMMANDS}.consolidate:consolidate",
+        "Fold the day's evidence into a learned version, calibrate, judge, publish and report it.",
+    ),
+    "evaluate": Command(
+        "weft.cli.reports.evaluate:evaluate", "Measure retrieval on one split of a data set, or on the query log."
+    ),
+    "broker": Command(f"{_COMMANDS}.broker:broker", "Run a broker until it is stopped."),
+    "mlflow": Command(f"{_COMMANDS}.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
+    "tell": Command("weft.cli.searches.tell:tell", "Name the right answer to a question, or a wrong one."),
     "status": Command(f"{_COMMANDS}.status:status", "What is live in a store, and what became of feedback."),
     "store": Command(f"{_COMMANDS}.store:store", "Move a store to another folder."),
     "generations": Command(
@@ -45,7 +62,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "triggers": Command(f"{_COMMANDS}.triggers:triggers", "Words that contents are found by since people picked them."),
     "graph": Command(f"{_COMMANDS}.graph:graph", "What has to do with what: relations, links, folders and entities."),
-    "queries": Command(f"{_COMMANDS}.queries:queries", "What was asked and answered, from the query log."),
+    "queries": Command("weft.cli.searches.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command(f"{_COMMANDS}.dlq:dlq", "Records that could not become events."),
     "lessons": Command(
         "weft.cli.lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."
@@ -84,6 +101,9 @@ class Commands(TyperGroup):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["--version"]:
+        sys.stdout.write(f"weft {__version__}\n")
+        return 0
     return exit_code("weft", lambda: all_commands().main(arguments, prog_name="weft"))
 
 
@@ -91,7 +111,8 @@ def all_commands() -> Commands:
     """The group of all commands."""
     group = Commands(
         name="weft",
-        help="Index what you have, search it, see what it learned, and change what is live.",
+        help="Index what you have, search it, see what it learned, and change what is live. `weft --version` tells its "
+        "version.",
         no_args_is_help=True,
         rich_markup_mode=None,
     )
@@ -108,7 +129,7 @@ def load_command(name: str) -> Any:
     from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
     from weft.runtime.process import uncollected  # noqa: PLC0415  the help needs no NumPy
 
-    log_progress() if name == "index" else log_warnings()
+    log_progress() if name in _REPORTING else log_warnings()
     with uncollected():
         loaded = pkgutil.resolve_name(COMMANDS[name].target)
     return typer.main.get_command(loaded) if isinstance(loaded, typer.Typer) else as_command(loaded, name)

@@ -161,8 +161,8 @@ class SessionMemory:
                 draws=int(stored["draws"]),
                 shift=tuple(float(value) for value in stored["shift"]),
                 queries=tuple(tuple(float(value) for value in query) for query in stored["queries"]),
-                shown=tuple(str(value) for value in stored.get("shown", ())),  # memories of older sessions hold none
-                changed=bool(stored.get("changed", False)),  # nor this
+                shown=tuple(str(value) for value in stored["shown"]),
+                changed=bool(stored["changed"]),
             )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise CorruptionError(f"expected a session's memory, found: {error}; start the session anew") from error

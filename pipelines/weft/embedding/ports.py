@@ -45,6 +45,16 @@ class TermEncoder(Protocol):
         """The weights of queries, in their order; the same for a text always."""
 
 
+class TermHead(Protocol):
+    """Weighs terms by the token states of the forward pass that makes a text's vector."""
+
+    def of_tokens(self, states: np.ndarray) -> np.ndarray:
+        """The weights of one text's own tokens, float32 (tokens,), from their last states (tokens, width)."""
+
+    def of_texts(self, texts: Sequence[str], tokens: Sequence[np.ndarray], most: int) -> list[TermWeights]:
+        """The weights of texts, in their order: of each the `most` heaviest terms."""
+
+
 class PairScorer(Protocol):
     """Says how well texts answer a query, reading both together."""
 

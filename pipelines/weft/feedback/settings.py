@@ -128,9 +128,6 @@ class LimitSettings(Section):
     newcomers: int = Field(ge=1)
     # the same of what is reported outright, by type of event; of each source by itself
     reports_daily: Mapping[str, Annotated[float, Field(gt=0.0)]]
-    # observations of a session, about so many, that count together where it has been merged, or not; of reports
-    # as much larger as their allowance is
-    session_part: float = Field(gt=0.0)
 
     @model_validator(mode="after")
     def _covers_every_report(self) -> Self:
@@ -145,20 +142,11 @@ class LimitSettings(Section):
         """`principal_daily` in micro-units."""
         return round(self.principal_daily * 1_000_000)
 
-    @cached_property
-    def part_micro(self) -> int:
-        """`session_part` in micro-units."""
-        return round(self.session_part * 1_000_000)
-
     def daily_of(self, allowance: str) -> int:
         """How much an allowance grants a day, in micro-units."""
         if allowance == WEIGHTS:
             return self.daily_micro
         return round(self.reports_daily[allowance.partition(".")[0]] * 1_000_000)
-
-    def part_of(self, allowance: str) -> int:
-        """How large the parts are that draw on it, in micro-units."""
-        return self.part_micro * self.daily_of(allowance) // self.daily_micro
 
 
 class UbiSettings(Section):

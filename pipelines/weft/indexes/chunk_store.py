@@ -125,7 +125,6 @@ class ChunkStore:
             self._files = {
                 name: pq.ParquetFile(folder / f"{name}.parquet", memory_map=True)
                 for name in ("documents", "chunks", "contents", "mentions", "rejected", "revisions")
-                if name != "revisions" or (folder / f"{name}.parquet").exists()  # earlier versions wrote none
             }
             self.former_places = FormerPlaces(folder)
         except pa.ArrowInvalid as error:

@@ -32,7 +32,7 @@ class FormerPlace:
 
 
 class FormerPlaces:
-    """Places that are gone, by document; none in generations of versions that noted none."""
+    """Places that are gone, by document."""
 
     def __init__(self, folder: Path | None) -> None:
         """Open the file among a generation's chunks; without a folder there are no such places.
@@ -40,8 +40,7 @@ class FormerPlaces:
         Raises:
             pa.ArrowInvalid: It is no Parquet file.
         """
-        path = None if folder is None else folder / FORMER_PLACES_FILE
-        self._file = pq.ParquetFile(path, memory_map=True) if path is not None and path.exists() else None
+        self._file = None if folder is None else pq.ParquetFile(folder / FORMER_PLACES_FILE, memory_map=True)
 
     def of(self, uri: str) -> Iterator[FormerPlace]:
         """Those of a document, in the order of headings, symbols and lines."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import ContentHash
@@ -13,15 +15,14 @@ from weft.indexes.dense.vectors import DenseIndex, open_dense
 from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
-    FORMAT,
     IMPACTS_FOLDER,
+    IMPACTS_MODULE,
     LUCENE_FOLDER,
     VECTORS_FOLDER,
     Manifest,
     encoder_folder,
     read_generation_manifest,
 )
-from weft.indexes.text.impact import ImpactIndex
 from weft.indexes.text.lexical import LexicalIndex
 from weft.runtime.storage.files import verify_files
 
@@ -38,7 +39,7 @@ class Generation:
         dense: Mapping[str, DenseIndex],
         *,
         graph: Graph | None = None,
-        impacts: ImpactIndex | None = None,
+        impacts: Any = None,
     ) -> None:
         self.folder = folder
         self.manifest = manifest
@@ -77,7 +78,7 @@ class Generation:
         """The token embeddings of one encoder; None where none were kept."""
         return self._tokens.get(encoder)
 
-    def impacts(self, encoder: str) -> ImpactIndex:
+    def impacts(self, encoder: str) -> Any:
         """The term weights of one sparse encoder; StoreError where the generation was built without them."""
         own = self.manifest.sparse_encoder
         if self._impacts is None or own != encoder:
@@ -106,10 +107,11 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
     """Open a generation.
 
     Raises:
-        StoreError: There is no such folder, or it has an older format.
-        CorruptionError: A file differs from the manifest; the message names it, expected and found.
+        StoreError: There is no such folder.
+        CorruptionError: It is of another format, or a file differs from the manifest; the message names it, expected
+            and found.
     """
-    manifest = verify_generation(folder) if verify else _readable(folder)
+    manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER)
         lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
@@ -117,8 +119,10 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
             name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
             for name, facts in manifest.dense.items()
         }
-        weighed = bool(manifest.weighed_with)
-        impacts = ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks)) if weighed else None
+        impacts: Any = None
+        if manifest.weighed_with:
+            opener = importlib.import_module(IMPACTS_MODULE)
+            impacts = opener.ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks))
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes) if (folder / GRAPH_FOLDER).is_dir() else None
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
@@ -130,16 +134,6 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
 
 def verify_generation(folder: Path) -> Manifest:
     """The manifest of a generation, every file compared with its hash; errors as in `open_generation`."""
-    manifest = _readable(folder)
-    verify_files(folder, manifest.files)
-    return manifest
-
-
-def _readable(folder: Path) -> Manifest:
     manifest = read_generation_manifest(folder)
-    if manifest.format != FORMAT:
-        raise StoreError(
-            f"{folder.name}: expected format {FORMAT}, found {manifest.format}; "
-            "upgrade it from its stored text: run `python -m jobs.reindex` on the store without --source"
-        )
+    verify_files(folder, manifest.files)
     return manifest

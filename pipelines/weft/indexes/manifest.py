@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import GenerationId
@@ -26,10 +26,7 @@ WEIGHTS_FILE, IMPACTS_FOLDER = "text/weights.parquet", "text/impacts"
 """Where the parts of a generation lie in its folder."""
 
 FORMAT = 2
-"""Layout of a generation's folder; another is not served.
-
-1: without texts and with fewer columns; `jobs.reindex` without sources makes this one of it.
-"""
+"""Layout of a generation's folder; another is not read."""
 
 PRECISIONS = "precisions"
 """The fact that pins each encoder's arithmetic."""
@@ -38,6 +35,8 @@ SOURCES = "sources"
 """The fact that names where the documents came from."""
 
 SPARSE = "sparse"
+IMPACTS_MODULE = "weft.indexes.text.impact"
+"""What indexes weights of terms: a module that is loaded by this name where terms are weighed."""
 """The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
 
 INSTRUCTIONS = "instructions"
@@ -48,14 +47,6 @@ ANSWERING = "answering"
 
 DESCRIBED = "described"
 """The fact that says of which share of the documents what searches said about them was found out."""
-
-_ANALYSED_BEFORE = {
-    "analysis": "english",
-    "words": {"exact": 0.0, "names": 0.0, "weak": 0.0, "phrases": 0.0, "phrase_words": 0},
-}
-"""How texts became words in generations whose manifests do not say."""
-
-_READABLE_FORMATS = frozenset({1, FORMAT})
 
 _UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})
 
@@ -109,23 +100,15 @@ class Manifest(BaseModel):
     facts: Mapping[str, Any]  # whatever else the builder was told, for people
     files: Mapping[str, str]  # SHA-256 of every other file by its path in the folder
 
-    @field_validator("lexical", mode="before")
-    @classmethod
-    def _named_analysis(cls, stated: Any) -> Any:
-        if not isinstance(stated, Mapping):
-            return stated
-        values = {**_ANALYSED_BEFORE, **stated}
-        return {name: values[name] for name in values.keys() & LexicalSettings.model_fields}
-
     @property
     def precisions(self) -> Mapping[str, str]:
-        """The arithmetic that vectors were computed in, by encoder name; nothing in what older versions made."""
+        """The arithmetic that vectors were computed in, by encoder name."""
         precisions: Mapping[str, str] = self.facts.get(PRECISIONS, {})
         return precisions
 
     @property
     def sources(self) -> Sequence[str]:
-        """Where its documents came from; empty in what older versions made anew from stored texts."""
+        """Where its documents came from."""
         sources: Sequence[str] = self.facts.get(SOURCES, ())
         return sources
 
@@ -141,7 +124,7 @@ class Manifest(BaseModel):
 
     @property
     def instructions(self) -> frozenset[str]:
-        """The vector instructions that vectors were computed with; empty in what older versions made."""
+        """The vector instructions that vectors were computed with."""
         return frozenset(self.facts.get(INSTRUCTIONS, ()))
 
 
@@ -188,11 +171,14 @@ def read_generation_manifest(folder: Path) -> Manifest:
 
     Raises:
         StoreError: There is no such folder.
-        CorruptionError: The manifest is missing, not what was written, or of a format that is not known.
+        CorruptionError: The manifest is missing, not what was written, or of another format.
     """
     values = read_manifest(folder)
-    if values.get("format") not in _READABLE_FORMATS:
-        raise CorruptionError(f"{folder}: expected format {FORMAT}, found {values.get('format')}; rebuild")
+    if values.get("format") != FORMAT:
+        raise CorruptionError(
+            f"{folder}: expected format {FORMAT}, found {values.get('format')}, of another version of weft: "
+            "index its sources anew with `weft index`, or use that version"
+        )
     try:
         return Manifest.model_validate(values)
     except ValidationError as error:

@@ -132,6 +132,7 @@ def merge_tables(task: Merge) -> MergedTables:
     settings = task.settings
     with TableQueries(spill, memory_mb=settings.memory_mb, threads=settings.threads) as queries:
         _define(queries, task)
+        # In this order: contents are runs of hashes among the chunks just written, and mentions are joined with them.
         digests = {name: RowsDigest() for name in _HASHED}
         counts = {
             "documents": _write(queries, folder, "documents", _DOCUMENTS, digests["documents"]),
@@ -210,6 +211,8 @@ def _runs(chunks: pq.ParquetFile) -> Iterator[pa.Table]:
     """Spans of equal content hashes; one that goes on in the next row group is told with that group."""
     name, first, position = "", 0, 0
     for batch in chunks.iter_batches(columns=["content_hash"]):
+        # The hash that was open at the end of the former group goes in front, so that a run over the border is one
+        # run, which began at `first`. The last run is left open, since it may go on in the next group.
         hashes = np.array([name, *batch["content_hash"].to_pylist()], dtype=object)
         starts = np.flatnonzero(hashes[1:] != hashes[:-1])
         names = [name, *hashes[1:][starts]]

@@ -24,9 +24,9 @@ from weft.ingestion.plan import (
     pinned_to,
     reading_of,
     require_documents,
-    sparse_of,
     stages_of,
     units_of,
+    weighing_of,
     with_stored,
 )
 from weft.ingestion.questions import write_questions
@@ -64,7 +64,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     """
     reporter = ProgressReporter(watch, clock)
     listing, models = items_of(plan), models_of(plan)
-    sparse = sparse_of(plan, models)
+    weighing = weighing_of(plan, models)
 
     # Nothing is changed before every host is known to see the sources and the store.
     require_sources(listing.items, executor)
@@ -76,17 +76,16 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     sizes = live_sizes(plan.chunking, plan.priors, catalog)
     if plan.full:
         forget(plan)
-    reading = reading_of(plan, models, sparse, sizes, base.documents(plan.equivalent_keys))
+    reading = reading_of(plan, models, weighing, sizes, base.documents())
 
     with ExitStack() as stack:
         parts = stack.enter_context(staged_folder(catalog))
         staged = stack.enter_context(staged_folder(catalog))
-        scratch = stack.enter_context(staged_folder(catalog))
         executor = executor.guarded(replace(guard, made=parts))
 
-        units = units_of(plan, with_stored(plan, listing, catalog, base.generation, scratch))
+        units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
         changes = changed_units(units, reading, parts, executor, reporter)
-        stages = stages_of(plan, models, sparse, reading, parts, cpus=executor.cpus()) if changes.units else []
+        stages = stages_of(plan, models, weighing, reading, parts, cpus=executor.cpus()) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
         require_documents(plan, reporter.progress)
 
@@ -95,7 +94,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         instructions = base.instructions_with(reporter.progress.encoded_with)
-        facts = facts_of(plan, models, sparse, sizes, base=base, instructions=instructions)
+        facts = facts_of(plan, models, weighing, sizes, base=base, instructions=instructions)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
         published = generation is None or plan.retrained or content_hash != base.content_hash
@@ -107,8 +106,6 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
-        elif reporter.progress.counts.get("documents", 0):
-            plan.equivalent_keys.note(generation, staged)
         reporter.enter("done")
         return outcome_of(
             merged,

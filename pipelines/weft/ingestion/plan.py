@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pkgutil
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,24 +16,24 @@ from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from weft.domain.ids import GenerationId
 from weft.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
-from weft.embedding.models import SAME, Model, find_model, find_sparse_model, sparse_head_in
+from weft.embedding.models import SPARSE_MODULE, Model, Weighing, find_model
 from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
 from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
 from weft.ingestion.sizing import SIZING, snapshots
 from weft.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
 from weft.ingestion.sources.sources import SourceListing, list_declared, list_source, uri_prefixes
-from weft.ingestion.sources.stored import list_stored, stored_tables
+from weft.ingestion.sources.stored import list_stored
 from weft.ingestion.sources.tree import SkipReason
 from weft.ingestion.stages.models import ENCODER, EXTRACTOR, Embed, FindEntities, WeighTerms
 from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
-from weft.ingestion.stages.reuse import Base, DocumentKeys, EquivalentKeys, cutting_code
+from weft.ingestion.stages.reuse import Base, DocumentKeys, cutting_code
 from weft.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from weft.learning.priors import Priors
 from weft.runtime.ray.stages import Executor, Stage
@@ -86,11 +87,6 @@ class IndexPlan:
         """Where mentions are cached."""
         return self.store / "cache" / "entities.sqlite"
 
-    @property
-    def equivalent_keys(self) -> EquivalentKeys:
-        """Further keys of the live documents."""
-        return EquivalentKeys(self.store / "cache" / "found-again")
-
 
 def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[str, object]:
     """What searches of a staged generation say about it, where that is asked for."""
@@ -129,7 +125,7 @@ def items_of(plan: IndexPlan) -> SourceListing:
 
 
 def with_stored(
-    plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None, scratch: Path
+    plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None
 ) -> SourceListing:
     """The listing, with the live documents of sources that cannot be read; without any source, all live documents.
 
@@ -137,13 +133,11 @@ def with_stored(
         NothingPublishedError: There is neither a source nor a live generation.
     """
     if not plan.places:
-        return stored_items(plan, catalog, generation, scratch)
+        return stored_items(plan, catalog, generation)
     if not listing.broken or generation is None:
         return listing
     prefixes = tuple(prefix for place in listing.broken for prefix in uri_prefixes(place))
-    return replace(
-        listing, items=[*listing.items, *stored_items(plan, catalog, generation, scratch, prefixes=prefixes).items]
-    )
+    return replace(listing, items=[*listing.items, *stored_items(plan, catalog, generation, prefixes=prefixes).items])
 
 
 def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
@@ -155,9 +149,9 @@ def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
 
 
 def stored_items(
-    plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, scratch: Path, *, prefixes: tuple[str, ...] = ()
+    plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, *, prefixes: tuple[str, ...] = ()
 ) -> SourceListing:
-    """The documents of the live generation, of whatever format.
+    """The documents of the live generation.
 
     Raises:
         NothingPublishedError: There is no live generation.
@@ -165,7 +159,7 @@ def stored_items(
     if generation is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(generation)
-    tables = stored_tables(catalog.folder_of(generation), scratch, plan.index.merge)
+    tables = catalog.folder_of(generation) / CHUNKS_FOLDER
     return SourceListing(list_stored(tables, together=plan.ingest.unit_documents, prefixes=prefixes))
 
 
@@ -207,32 +201,29 @@ def models_of(plan: IndexPlan) -> list[Model]:
     return models
 
 
-def sparse_of(plan: IndexPlan, models: Sequence[Model]) -> Model | None:
-    """The files of the model that weighs terms; None where none does.
+def weighing_of(plan: IndexPlan, models: Sequence[Model]) -> Weighing | None:
+    """How terms are weighed; None where they are not.
 
     Raises:
-        ModelUnavailableError: It cannot be found, or the encoder that is to do so has no sparse head.
+        ModelUnavailableError: The model that is to do so cannot be found.
     """
-    if not _shares_pass(plan):
-        return find_sparse_model(plan.embedding.sparse)
-    sparse_head_in(models[0].folder)
-    return models[0]
-
-
-def _shares_pass(plan: IndexPlan) -> bool:
-    """Whether terms are weighed in the forward pass that makes the vector."""
-    return plan.embedding.sparse.model == SAME
+    if not plan.embedding.sparse.model:
+        return None
+    weighing: Weighing = pkgutil.resolve_name(f"{SPARSE_MODULE}:weighing_of")(
+        plan.embedding, models[0], made_with_of(plan, models)[0]
+    )
+    return weighing
 
 
 def reading_of(
-    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, sizes: ActiveSizes, live: DocumentKeys
+    plan: IndexPlan, models: Sequence[Model], weighing: Weighing | None, sizes: ActiveSizes, live: DocumentKeys
 ) -> ReadRules:
     """How items are read; whatever decides the rows of a document besides itself and its sizes goes into its key."""
     made_with = blob_key(
         cutting_code(),
         *(str(schema) for schema in schemas.TABLES.values()),
         *made_with_of(plan, models),
-        *([] if sparse is None else [weighed_with(plan, models, sparse)]),
+        *([] if weighing is None else [weighing.made_with]),
         json.dumps(_extracted_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
     )
@@ -240,11 +231,10 @@ def reading_of(
 
 
 def stages_of(
-    plan: IndexPlan, models: Sequence[Model], sparse: Model | None, reading: ReadRules, parts: Path, *, cpus: int
+    plan: IndexPlan, models: Sequence[Model], weighing: Weighing | None, reading: ReadRules, parts: Path, *, cpus: int
 ) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
-    weighed, shared = "" if sparse is None else weighed_with(plan, models, sparse), _shares_pass(plan)
-    encoders = len(models) + (sparse is not None and not shared)
+    encoders = len(models) + (weighing is not None and not weighing.shared)
     pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
@@ -252,12 +242,12 @@ def stages_of(
         finding = (plan.extraction, plan.mentions, plan.extractor, identify(plan.extraction))
         steps.append(((FindEntities, finding), pools.extractors))
     for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
-        also = weighed if shared and model is sparse else ""
+        also = weighing.made_with if weighing is not None and weighing.shared and model is models[0] else ""
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
         steps.append(((Embed, embedding), pools.encoders))
-    if sparse is not None and not shared:
-        weighing = (plan.embedding.model_copy(update=threads), weighed, plan.vectors)
-        steps.append(((WeighTerms, weighing), pools.encoders))
+    if weighing is not None and not weighing.shared:
+        weighed = (plan.embedding.model_copy(update=threads), weighing.made_with, plan.vectors)
+        steps.append(((WeighTerms, weighed), pools.encoders))
     last, actors = steps.pop()
     return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
 
@@ -278,7 +268,7 @@ def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
 def facts_of(
     plan: IndexPlan,
     models: Sequence[Model],
-    sparse: Model | None,
+    weighing: Weighing | None,
     sizes: ActiveSizes,
     *,
     base: Base,
@@ -287,16 +277,16 @@ def facts_of(
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     sources = [escaped(str(place)) for place in plan.places] or base.sources
     roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
-    used = dict(zip(roles, models, strict=True)) | ({} if sparse is None else {SPARSE: sparse})
-    weighing = {} if sparse is None else {SPARSE: weighed_with(plan, models, sparse)}
+    used = dict(zip(roles, models, strict=True)) | ({} if weighing is None else {SPARSE: weighing.model})
+    weighed = {} if weighing is None else {SPARSE: weighing.made_with}
     return {
         "parent": base.generation,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
         PRECISIONS: precisions_of(plan.embedding),
         INSTRUCTIONS: sorted(instructions),
-        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighing},
-        **weighing,
+        "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
+        **weighed,
         SOURCES: sources,
         SIZING: snapshots(sizes),
     }
@@ -319,21 +309,11 @@ def forget(plan: IndexPlan) -> None:
         cache = BlobCache(path)
         cache.clear()
         cache.close()
-    plan.equivalent_keys.path.unlink(missing_ok=True)
 
 
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
     """For each encoder, what decides the bits it makes of a text."""
     return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
-
-
-def weighed_with(plan: IndexPlan, models: Sequence[Model], sparse: Model) -> str:
-    """What decides the weights that a sparse encoder, or the encoder's sparse head, gives the terms of a text."""
-    shared = _shares_pass(plan)
-    read = {"most_terms", "scale"} if shared else {"max_tokens", "most_terms", "scale"}
-    facts = plan.embedding.sparse.model_dump(mode="json", include=read)
-    made_by = made_with_of(plan, models)[0] if shared else sparse.identity
-    return blob_key(made_by, json.dumps(facts, sort_keys=True))
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:

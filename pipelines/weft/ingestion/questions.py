@@ -65,11 +65,8 @@ def write_questions(generation: Path) -> int:
 
 
 def stored_questions(generation: Path) -> list[StoredQuestion]:
-    """The questions of a generation by its folder; one that was built before there were any has them made now."""
-    path = generation / CHUNKS_FOLDER / _FILE
-    if not path.is_file():
-        return _made(generation / CHUNKS_FOLDER)
-    rows = pq.read_table(path).to_pylist()
+    """The questions of a generation by its folder."""
+    rows = pq.read_table(generation / CHUNKS_FOLDER / _FILE).to_pylist()
     return [StoredQuestion(**{**row, "content_hash": ContentHash(row["content_hash"])}) for row in rows]
 
 

@@ -49,8 +49,6 @@ _ROWS_WRITTEN = 1_048_576  # of a group of rows in a file: as many as Parquet's 
 TEXTS_BY_NUMBER = _TEXT_COLUMNS
 """Columns that repeat few words: whoever reads tables of evidence may read these as dictionaries."""
 
-_LATER_COLUMNS = ("principal", "question")  # that tables of earlier versions lack
-
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -127,7 +125,6 @@ class Evidence:
             StoreError: The columns are not those of `SCHEMA`, or a row is of a kind that weft does not write, or a cell
                 is empty.
         """
-        table = with_later_columns(table)
         if table.column_names != SCHEMA.names or list(map(_plain, table.schema.types)) != SCHEMA.types:
             raise StoreError(f"evidence table: expected columns {SCHEMA.names} as {SCHEMA.types}, found {table.schema}")
         if empty := [name for name in table.column_names if table[name].null_count]:
@@ -217,15 +214,6 @@ def _part(kind: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if isinstance(kind, pa.DictionaryType) else kind
-
-
-def with_later_columns(table: pa.Table) -> pa.Table:
-    """A table of evidence, as an earlier version may have written it, with all columns; unknown are empty strings."""
-    for name in _LATER_COLUMNS:
-        if name not in table.schema.names and "micro" in table.schema.names:
-            unknown = pa.array([""] * table.num_rows, type=pa.string())
-            table = table.add_column(table.schema.get_field_index("micro"), SCHEMA.field(name), unknown)
-    return table
 
 
 def merge(base: Evidence, *, ours: Evidence, theirs: Evidence) -> Evidence:

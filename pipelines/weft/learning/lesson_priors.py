@@ -8,7 +8,7 @@ from typing import Annotated, Self, get_args
 from pydantic import Field, model_validator
 
 from weft.domain.event_fields import LessonOrigin
-from weft.domain.lesson import LessonPriority, LessonResult, LessonSource
+from weft.domain.lesson import LessonPriority, LessonSource
 from weft.domain.sections import Positive, Section, Share, one_for_each
 
 _ORIGINS = frozenset(get_args(LessonOrigin))
@@ -29,14 +29,6 @@ class LessonRelevancePrior(Section):
     least: Share  # relevance of conditions below which a lesson is not shown
     # factor of each priority on the rank
     priorities: Annotated[dict[LessonPriority, Positive], one_for_each(LessonPriority)]
-
-
-class LegacyLessonRule(Section):
-    """Factors on a lesson's confidence by outcome, for comparison (LES-4)."""
-
-    factors: Annotated[Mapping[LessonResult, Positive], one_for_each(LessonResult)]
-    lowest: Share
-    highest: Share
 
 
 class LessonPrior(Section):
@@ -63,7 +55,6 @@ class LessonPrior(Section):
     dormant: Share
     retired: Share
     failures: Annotated[float, Field(ge=1.0)]
-    legacy: LegacyLessonRule
     relevance: LessonRelevancePrior
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field, field_validator, model_validator
 from scipy.special import expit
@@ -43,7 +43,6 @@ class FitPrior(Section):
 class AgreementPrior(Section):
     """Prior of how often each signal agrees with outcomes, stated as weights of the score (RET-14)."""
 
-    weighing: Literal["discriminant", "log_odds"]
     spread: CovariancePrior
     fit: FitPrior
     log_odds_per_weight: Positive

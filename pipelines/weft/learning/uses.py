@@ -115,6 +115,8 @@ class Uses(Mapping[UsageKey, int]):
     def _added(cls, some: Sequence[tuple[Uses, int]]) -> Uses:
         if not sum(len(part) for part, _ in some):
             return cls(_SCHEMA.empty_table())
+        # Arrow's sums of int64 wrap silently. Where the sizes together stay far below its range none can; else they are
+        # added one by one, as Python's integers.
         size = sum(pc.sum(pc.abs(pc.cast(part._table["micro"], pa.float64(), safe=False))).as_py() for part, _ in some)
         if size >= _SURE:
             return cls.of(_one_by_one(some))
@@ -124,6 +126,7 @@ class Uses(Mapping[UsageKey, int]):
         coded = pa.table(
             {"day": whole["day"], **{name: each.indices for name, each in columns.items()}, "micro": whole["micro"]}
         )
+        # One thread: the order of the groups is that in which keys are met, and so are the bytes that are written.
         sums = coded.group_by(["day", *_TEXTS], use_threads=False).aggregate([("micro", "sum")])
         nonzero = sums.filter(pc.field("micro_sum") != 0).combine_chunks()
         words = [pa.DictionaryArray.from_arrays(_one(nonzero[name]), each.dictionary) for name, each in columns.items()]

@@ -30,7 +30,6 @@ class FusionMode(StrEnum):
 
     RRF = "rrf"
     RSF = "rsf"
-    DBSF = "dbsf"
     LEARNED = "learned"
 
 
@@ -271,9 +270,7 @@ class RetrievalSettings(Section):
     # of kinds of edges that weigh the same in the graph and in degree; one that neither names weighs 0
     edge_weights: Mapping[EdgeKind, Share]
     rrf_k: Positive
-    dbsf_sigmas: Positive
     common_word: Share
-    convergence_bonus: NonNegative
     pseudo_relevance: PseudoRelevanceSettings
     rerank: RerankSettings
     diversity: DiversitySettings

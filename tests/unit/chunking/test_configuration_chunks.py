@@ -6,8 +6,7 @@ import pytest
 
 from weft.chunking.chunker import chunk_document
 from weft.chunking.config.entries import Entry
-from weft.chunking.config.file import SCANNERS
-from weft.chunking.config.lines import LINE_SCANNERS
+from weft.chunking.config.file import LINE_SCANNERS, SCANNERS
 from weft.chunking.config.yaml import yaml_entries
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from weft.chunking.conversation.dialogue import Line, Turn, written
-from weft.chunking.conversation.exchanges import question_of
-from weft.chunking.conversation.session import chunk_conversation, distances
+from weft.chunking.conversation.session import chunk_conversation, distances, question_of
 from weft.chunking.units.splitting import ChunkSizes, TopicRules
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain

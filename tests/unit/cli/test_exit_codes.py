@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from weft.cli.commands import consolidate, reindex, search, update
+from weft.cli.commands import consolidate, reindex, update
 from weft.cli.console import jobs as _job
+from weft.cli.searches import search
 from weft.domain.errors import StoreError
 
 

@@ -34,7 +34,7 @@ def test_the_public_names_cost_nothing_until_they_are_used() -> None:
 
 def test_a_search_does_without_what_the_tables_of_a_night_are_made_with() -> None:
     """ARC-4: nights alone pay for it."""
-    assert "polars" not in modules_after("import weft.cli.main, weft.cli.commands.search, weft.app.searching.engines")
+    assert "polars" not in modules_after("import weft.cli.main, weft.cli.searches.search, weft.app.searching.engines")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -12,7 +12,7 @@ import typer
 
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
-from weft.cli.commands import search
+from weft.cli.searches import search
 from weft.domain.errors import SourceError
 from weft.domain.event_fields import MOST_SHOWN
 from weft.domain.events import Impression

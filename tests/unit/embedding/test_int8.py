@@ -9,7 +9,7 @@ from torch.nn import functional
 from tests.support.examples import examples
 from weft.embedding.encoders.bert_files import Bert
 from weft.embedding.encoders.compute import computing_with
-from weft.embedding.encoders.packed import Int8Linear, PackedBert, Scratch, _scale
+from weft.embedding.encoders.int8_models import Int8Linear, PackedBert, Scratch, _scale
 
 pytestmark = pytest.mark.integration
 

@@ -7,7 +7,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.support.feedback_source import FakeLog, FakeSource
@@ -292,13 +291,3 @@ def test_what_comes_after_closing_is_dropped_and_counted(tmp_path: Path) -> None
         log.emit(asked(1))
     log.emit(asked(2))
     assert (log.logged, log.dropped) == (1, 1)
-
-
-def test_rows_from_before_a_column_was_added_are_read_without_it(tmp_path: Path) -> None:
-    """EVA-3: a log outlives the version that wrote it."""
-    with a_log(tmp_path) as log:
-        log.emit(ANSWER)
-    (file,) = files_of(tmp_path / QUERY_LOG)
-    pq.write_table(pq.read_table(file).drop_columns(["type", "complexity"]), file)
-    (query,) = read_queries(tmp_path, limit=5)
-    assert (query.text, query.facts["type"]) == ("red apple", None)

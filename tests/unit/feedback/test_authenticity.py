@@ -31,8 +31,7 @@ from weft.domain.ranking import Answer, Query
 from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import Authenticity, signed, token_of
 from weft.feedback.events.codec import decode_all, encode
-from weft.feedback.events.impressions import impression_of
-from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.events.producer import FeedbackProducer, impression_of
 from weft.feedback.fold.batch import arrived
 from weft.settings import load_settings
 

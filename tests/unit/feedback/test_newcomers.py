@@ -111,7 +111,7 @@ def test_names_that_came_yesterday_have_a_history(tmp_path: Path) -> None:
         feed(partition, [e for who in names for e in forged(who, 1, ts=NOON + day * DAY)])
     # Two at once; two from the next day on; four more, as many as are there by then; and the last one.
     speakers = [2, 4, 8, 9]
-    drawn = partition.state._connection.execute("select day, principal from allowances").fetchall()
+    drawn = partition.state._connection.execute("select day, payer from allowances").fetchall()
     latest = Counter(day for day, principal in drawn if principal != NEWCOMERS)
     today = NOON // DAY
     assert latest[today + 3] == speakers[3]

@@ -20,7 +20,7 @@ from weft.feedback.run.metrics import partition_progress
 from weft.feedback.run.partitions import partition_folder, partitions_in, states_in
 from weft.feedback.run.updater import Updater
 from weft.feedback.store.checkpoints import write_checkpoint
-from weft.feedback.store.report import COUNTS
+from weft.feedback.store.report import COUNTS, FORMAT
 from weft.feedback.store.rows import define_row_hash
 from weft.feedback.store.state import STATE_FILE, PartitionState
 from weft.settings import load_settings
@@ -115,7 +115,7 @@ def test_a_state_of_another_version_is_named_and_left_as_it_is(tmp_path: Path) -
         define_row_hash(connection)
         connection.execute("update progress set format = 0")
         connection.commit()
-    with pytest.raises(StoreError, match=r"expected a partition's state of format 1, found 0: another version"):
+    with pytest.raises(StoreError, match=f"expected a partition's state of format {FORMAT}, found 0: another version"):
         Updater.open(FakeSource(log), tmp_path, [0], RULES)
     with pytest.raises(StoreError, match=r"jobs\.consolidate --adopt"):
         list(states_in(tmp_path, RULES))

@@ -22,8 +22,7 @@ from weft.domain.events import Attribution, Explicit, Impression, InjectedLesson
 from weft.domain.ids import GenerationId, QueryId, SessionId, VersionName
 from weft.domain.ranking import Answer, Contribution, Query, RankedResult, Signal
 from weft.feedback.events.codec import EVENT_TYPES
-from weft.feedback.events.impressions import impression_of
-from weft.feedback.events.producer import FeedbackProducer
+from weft.feedback.events.producer import FeedbackProducer, impression_of
 
 
 def a_producer(publisher: MemoryPublisher) -> FeedbackProducer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.feedback_events import accuracy, model_quality, review, trust
 from weft.domain.events import Report
-from weft.feedback.fold.reports import report_evidence
+from weft.feedback.fold.updates import report_evidence
 
 ONE = 1_000_000
 

@@ -19,9 +19,7 @@ from weft.learning.beliefs import read_beliefs
 from weft.learning.edges import NO_EDGES
 from weft.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
 
-_SIGNALS = SETTINGS.priors.signals.model_copy(update={"weighing": "log_odds"})
-PRIORS = SETTINGS.priors.model_copy(update={"signals": _SIGNALS})
-"""Weights that say of each signal what is believed of it, whatever the others do."""
+PRIORS = SETTINGS.priors
 SCOPE = Scope(Domain.CODE, "m", "a")
 ROOM = rules(limits__principal_daily=20.0, limits__newcomers=100)
 """Everybody may say all that they say here, the first day, too."""
@@ -96,7 +94,7 @@ def test_a_session_hears_its_own_evidence_more_than_all_do_after_the_merge(parti
 def test_a_session_reads_all_that_it_said_itself(tmp_path: Path) -> None:
     """LRN-20, LRN-14: allowances protect others, and nobody else reads it; once merged, they do."""
     found = []
-    for name, settings in (("tight", rules(limits__principal_daily=2.0, limits__session_part=1.0)), ("room", ROOM)):
+    for name, settings in (("tight", rules(limits__principal_daily=2.0)), ("room", ROOM)):
         partition = Partition(tmp_path / name, settings)
         partition.feed([event for who in ("one", "two", "three") for event in said(who, vector=0.6, answers=1)])
         started(partition, "mine")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.support.graphs import Part, a_file, a_graph, edges
-from weft.domain.ids import ContentHash
 from weft.domain.links import CAUSAL, Link, LinkKind
 from weft.indexes.graph.build import unmet_relations
-from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Graph
+from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind
 
 
 def a_page(uri: str, *relations: tuple[LinkKind, str], **facts: object) -> Part:
@@ -89,20 +87,6 @@ def test_a_target_that_is_not_found_or_not_one_is_named_and_makes_no_edge(tmp_pa
         "t/a.md supersedes gone.md: expected one document of this name, found none",
         "t/a.md supports twin.md: expected one document of this name, found 2",
     ]
-
-
-def test_edges_that_were_written_without_times_stay_readable(tmp_path: Path) -> None:
-    """GRA-1: generations that were built before edges had times, and without a table of unmet relations."""
-    files = [a_page("t/a.md", (LinkKind.SUPERSEDES, "b.md"), modified_at=5.0), a_page("t/b.md")]
-    a_graph(tmp_path, files).close()
-    path = tmp_path / "graph" / "edges.parquet"
-    pq.write_table(pq.read_table(path).drop_columns(["time"]), path)
-    (tmp_path / "graph" / "unmet.parquet").unlink()
-    hashes = sorted(ContentHash(chunk.content_hash) for _, chunks in files for chunk in chunks)
-    graph = Graph(tmp_path / "graph", hashes)
-    (row,) = (row for row in graph.table("edges").to_pylist() if row["kind"] == "supersedes")
-    assert row["time"] is None
-    assert unmet_relations(tmp_path) == []
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -3,7 +3,7 @@
 import pytest
 
 from weft.domain.documents import ContentType, Domain
-from weft.ingestion.sources.content_types import FileKind, kind_of
+from weft.ingestion.sources.files import FileKind, kind_of
 
 CODE = {
     "a.py": "python",

@@ -9,7 +9,7 @@ from tests.support.papers import JSON, LATEX, MARKDOWN
 from weft.chunking.chunker import chunk_document
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import ContentType, Document, Domain
-from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.files import kind_of
 from weft.ingestion.sources.sources import read_source
 from weft.settings import load_settings
 

@@ -20,7 +20,7 @@ MOMENT = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> IngestSettings:
-    monkeypatch.setattr("weft.ingestion.sources.parquet.RECORDS_PER_ITEM", 10)
+    monkeypatch.setattr("weft.ingestion.sources.sources.RECORDS_PER_ITEM", 10)
     return load_settings([], ["ingest.max_file_bytes=1000"], environment={}).ingest
 
 

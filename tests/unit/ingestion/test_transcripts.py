@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from tests.support.turns import turns_of
 from weft.chunking.conversation.dialogue import Turn, written
 from weft.domain.documents import ContentType, Document, Domain
-from weft.ingestion.sources.chat_log import lines_of
 from weft.ingestion.sources.sources import read_source
-from weft.ingestion.sources.transcripts import Transcript, sessions
+from weft.ingestion.sources.transcripts import Transcript, lines_of, sessions
 from weft.settings import load_settings
 
 MAY_8_2023_13_56 = 1683554160.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.ingestion.sources.content_types import kind_of
+from weft.ingestion.sources.files import kind_of
 from weft.ingestion.sources.transcripts import sessions
 
 SIZE = 1_000_000

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.ablation.features import effects, features_of, harmful, holm
+from lab.ablation import effects, features_of, harmful, holm
 from tests.support.retrieval_fakes import settings
 from weft.domain.ranking import Channel, Signal
 from weft.evaluation.replay.caching import CachingEncoder

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.demo import command as demo
-from lab.demo.command import teach
-from lab.demo.corpus import prepare, remove_previous, split
+from lab import demo
+from lab.demo import prepare, remove_previous, split, teach
 from lab.ground_truth import SyntheticQuestion
 from lab.simulation.users import refreshes
 from lab.study.run import scaled_to_days
@@ -110,6 +109,22 @@ def test_nothing_that_is_asked_stands_in_what_is_indexed(tmp_path: Path) -> None
     texts = [path.read_text(encoding="utf-8") for source in corpus.sources for path in source.rglob("*.py")]
     assert corpus.questions
     assert not [question.text for question in corpus.questions if any(question.text in text for text in texts)]
+
+
+def test_the_corpus_is_code_prose_and_configuration_and_the_same_again(tmp_path: Path) -> None:
+    """OPS-1: what is installed, so that figures of two commits can be compared."""
+    first, again = (prepare(tmp_path / name / "demo", SETTINGS, modules=3) for name in ("first", "again"))
+    assert first.questions == again.questions
+    written = [
+        {
+            path.relative_to(tmp_path / name): path.read_bytes()
+            for path in (tmp_path / name).rglob("*.*")
+            if path.is_file()
+        }
+        for name in ("first", "again")
+    ]
+    assert written[0] == written[1]
+    assert {path.suffix for path in written[0]} == {".py", ".rst", ".yaml", ".ini"}
 
 
 def test_all_that_users_say_moves_parameters(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from lab.entities.card import CardFacts, card
 from lab.entities.evaluation import (
     Judged,
     LabelCounts,
@@ -18,6 +17,7 @@ from lab.entities.evaluation import (
     precision_points,
     tally,
 )
+from lab.entities.recipe import CardFacts, card
 from lab.entities.schedule import FLOOR, WARM_UP, Schedule, TrainingProgress, rate
 from lab.entities.sentences import Sentence
 from weft.domain.chunks import Mention

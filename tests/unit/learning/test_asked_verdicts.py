@@ -168,15 +168,6 @@ def test_evidence_of_unasked_verdicts_is_told_apart() -> None:
     assert bins.rank.tolist() == [4.0]
 
 
-def test_verdicts_that_were_counted_without_their_rank_are_read_and_left_out() -> None:
-    """LRN-1, RET-15: evidence of earlier versions stays readable; how far down people had read is not known of it."""
-    kept = {
-        EvidenceKey(DAY, "code", ANY, ANY, ANY, MATCH, "12.08/20.good"): MICRO,
-        EvidenceKey(DAY, "code", ANY, ANY, ANY, ASKED, "12.08.11/20.bad/17"): MICRO,
-    }
-    assert match_bins(Evidence(kept), SETTINGS.priors, now=NOW).observations == 0.0
-
-
 def test_asked_verdicts_make_probabilities_of_what_is_shown() -> None:
     """RET-15: calibration error under .03, where unasked verdicts alone, taken for what was shown, are far off."""
     rng = np.random.default_rng(1)

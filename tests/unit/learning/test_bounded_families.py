@@ -18,16 +18,22 @@ from weft.learning.families.gaussian_process import quality_masses
 from weft.learning.families.survival import survival_masses
 from weft.learning.families.threshold import threshold_masses
 from weft.learning.parameters import reported_evidence
+from weft.learning.pooling.agreement import AgreementPosterior, read_agreement
 from weft.settings import load_settings
 
-STATED = load_settings(environment={}).priors
-# By log-odds alone, so that a weight says what is believed of its signal's agreement.
-LOG_ODDS = STATED.signals.model_copy(update={"weighing": "log_odds"})
-PRIORS = STATED.model_copy(update={"signals": LOG_ODDS})
+PRIORS = load_settings(environment={}).priors
 BOUNDS = PRIORS.robustness
 DAY = 400
 FLOOD = 100_000.0
+VECTOR = list(Signal).index(Signal.VECTOR)
 SCOPE = Scope(Domain.CODE, "m", "a")
+
+
+class Learned(NamedTuple):
+    """What is believed, and how often signals are believed to agree with outcomes."""
+
+    beliefs: Beliefs
+    weight: AgreementPosterior
 
 
 class Family(NamedTuple):
@@ -35,8 +41,8 @@ class Family(NamedTuple):
 
     masses: Callable[[float, bool], dict[str, int]]
     parameter: str
-    believed: Callable[[Beliefs], float]
-    observations: Callable[[Beliefs], float]
+    believed: Callable[[Learned], float]
+    observations: Callable[[Learned], float]
     cap: float = BOUNDS.reported_daily_cap
 
     def told(self, n: float, *, good: bool, day: int = DAY) -> Evidence:
@@ -61,48 +67,50 @@ def sides(good: str, bad: str) -> Callable[[float, bool], dict[str, int]]:
     return lambda n, is_good: {good if is_good else bad: round(n * MICRO)}
 
 
-def curve(of: Beliefs) -> float:
-    return float(of.reported.quality("m", "a").predict(np.array([10.0]))[0][0])
+def curve(of: Learned) -> float:
+    return float(of.beliefs.reported.quality("m", "a").predict(np.array([10.0]))[0][0])
 
 
 FAMILIES = {
     "weights": Weights(
         sides("", ""),
         "",
-        lambda of: of.weights(SCOPE, list(Signal))[Signal.VECTOR].mean,
-        lambda of: of.weights(SCOPE, list(Signal))[Signal.VECTOR].n_effective / 2.0,
+        lambda of: float((of.weight.a / (of.weight.a + of.weight.b))[VECTOR].mean()),
+        lambda of: float(of.weight.n_effective[VECTOR]) / 2.0,
         2.0 * BOUNDS.daily_cap,  # good and bad outcomes are counted apart
     ),
     "trust": Family(
         sides("verified", "refuted"),
         "trust.blog",
-        lambda of: of.reported.trust("blog", "m").mean,
-        lambda of: of.reported.trust("blog", "m").observations,
+        lambda of: of.beliefs.reported.trust("blog", "m").mean,
+        lambda of: of.beliefs.reported.trust("blog", "m").observations,
     ),
     "decay": Family(
         lambda n, good: survival_masses(100.0, accurate=good, weight=n),
         "decay",
-        lambda of: of.freshness(Domain.CODE, 100.0),
-        lambda of: of.reported.decay(Domain.CODE).observations,
+        lambda of: of.beliefs.freshness(Domain.CODE, 100.0),
+        lambda of: of.beliefs.reported.decay(Domain.CODE).observations,
     ),
     "thresholds": Family(
         lambda n, good: threshold_masses(0.5, good=good, weight=n),
         "threshold",
-        lambda of: 1.0 - of.reported.threshold(Domain.CODE).mean,
-        lambda of: of.reported.threshold(Domain.CODE).observations,
+        lambda of: 1.0 - of.beliefs.reported.threshold(Domain.CODE).mean,
+        lambda of: of.beliefs.reported.threshold(Domain.CODE).observations,
     ),
     "model quality": Family(
         lambda n, good: quality_masses(10, 0.9 if good else 0.1, weight=n),
         "quality",
         curve,
-        lambda of: of.reported.quality("m").observations,
+        lambda of: of.beliefs.reported.quality("m").observations,
     ),
 }
 every_family = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
 
 
-def read(*evidence: Evidence, day: int = DAY) -> Beliefs:
-    return read_beliefs(PRIORS, Evidence.sum(evidence), now=day * 86_400.0)
+def read(*evidence: Evidence) -> Learned:
+    total = Evidence.sum(evidence)
+    agreement = read_agreement(PRIORS, total, DAY)
+    return Learned(read_beliefs(PRIORS, total, now=DAY * 86_400.0), agreement.posterior(agreement.node(SCOPE)))
 
 
 @every_family

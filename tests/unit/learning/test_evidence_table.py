@@ -49,9 +49,3 @@ def test_rows_of_one_key_add_up() -> None:
     """ARC-1: the snapshots of all partitions, one after the other, are the evidence of all."""
     half = Evidence(SOME.counts)
     assert Evidence.from_table(pa.concat_tables([half.to_table(), half.to_table()])) == half + half
-
-
-@pytest.mark.parametrize("lacking", [["question"], ["principal", "question"]])
-def test_tables_of_earlier_versions_are_read(lacking: list[str]) -> None:
-    """ARC-1: what they did not tell apart is unknown."""
-    assert Evidence.from_table(SOME.to_table().drop_columns(lacking)) == SOME

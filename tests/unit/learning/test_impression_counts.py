@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from weft.domain.documents import Domain
 from weft.domain.events import ShownResult
-from weft.learning.evidence import MICRO, Evidence
-from weft.learning.observe.examination import read_examination
-from weft.learning.observe.impressions import EXAMINATION, ImpressionBuckets, ImpressionCounts
+from weft.learning.evidence import MICRO
+from weft.learning.observe.impressions import ImpressionBuckets, ImpressionCounts
 from weft.learning.priors import RANKS
-from weft.learning.recency import Discount
 from weft.settings import load_settings
 
 PRIOR = load_settings(environment={}).priors.examination
@@ -72,21 +70,3 @@ def test_a_lead_is_over_the_best_of_the_others() -> None:
         "01/07/8/06/8.lead": 750_000,
         "02/04/8/01/8.lead": 250_000,
     }
-
-
-def test_counts_without_leads_say_nothing() -> None:
-    """FBK-10: those of earlier versions knew scores alone; beside today's they would be taken for leads of −1."""
-    impression_counts, page = ImpressionCounts(), ImpressionBuckets(0, "code", "*")
-    for _ in range(50):
-        shown = answer(0.75, 0.5)
-        impression_counts.show(0, page, shown)
-        impression_counts.click(0, page, shown[1], shown)
-    today = {key: mass for _, key, mass in impression_counts.counts()}
-    old = {
-        next(iter(today))._replace(parameter=EXAMINATION, bin=f"02/03/5.{kind}"): mass * MICRO
-        for kind, mass in (("shown", 1000), ("score", 700), ("clicked", 1))
-    }
-    alone, beside = (
-        read_examination(PRIOR, Evidence(counts), Discount(0, 30.0))[Domain.CODE] for counts in (today, today | old)
-    )
-    assert alone.probability(2) == beside.probability(2) > PRIOR.mean(2)

@@ -19,7 +19,7 @@ from tests.support.lesson_words import DAY_MS, TODAY, believed, evidence_of
 from weft.domain.events import LessonChange, LessonEvent
 from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonResult, LessonSource, LessonStatus
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from weft.learning.lessons.measures import legacy_confidence, success_measures
+from weft.learning.lessons.measures import success_measures
 from weft.learning.lessons.rows import NIGHT
 
 PRIOR = SETTINGS.priors.lessons
@@ -338,13 +338,6 @@ def test_evidence_of_parts_adds_up_in_any_order() -> None:
     parts = [evidence_of([event]) for event in events]
     forth, back = (believed(type(parts[0]).sum(some)) for some in (parts, parts[::-1]))
     assert forth.all() == back.all()
-
-
-def test_the_multiplicative_rule_is_there_for_comparison() -> None:
-    """LES-4: factors within bounds; it breaks even at a rate of successes of .785."""
-    won, lost = LessonResult.SUCCESS, LessonResult.FAILURE
-    rising = legacy_confidence(0.5, [won] * 80 + [lost] * 20, PRIOR.legacy)
-    assert rising < legacy_confidence(0.5, [lost] * 20 + [won] * 80, PRIOR.legacy) == PRIOR.legacy.highest
 
 
 def test_conditions_are_part_of_what_a_lesson_is() -> None:

@@ -1,23 +1,16 @@
 """RET-9: every fusion mode computes its formula and obeys the weights."""
 
-import math
 from collections.abc import Sequence
 
 import pytest
 
 from tests.support.candidate_tables import a_hit, a_table, told
-from tests.support.retrieval_fakes import settings
 from weft.domain.ranking import Channel, ChannelHit
-from weft.retrieval.ranking import fusion
 from weft.retrieval.ranking.fusion import (
-    CONVERGENCE,
-    distribution_based_fusion,
     reciprocal_rank_fusion,
     relative_score_fusion,
-    with_convergence,
 )
 from weft.retrieval.ranking.table import Candidates
-from weft.retrieval.settings import FusionMode
 
 DENSE, LEXICAL = Channel.DENSE, Channel.LEXICAL
 EQUAL = {DENSE: 1.0, LEXICAL: 1.0}
@@ -57,19 +50,8 @@ def test_relative_score_fusion_counts_from_the_floor() -> None:
 
 def test_a_single_hit_is_not_normalised_to_nothing() -> None:
     """RET-9."""
-    for fuse in (relative_score_fusion, lambda found, weights: distribution_based_fusion(found, weights, sigmas=3)):
-        (only,) = told(fuse(candidates(dense=[("a", 0.4)], lexical=[]), EQUAL))
-        assert only.score > 0.0
-
-
-def test_distribution_based_fusion_is_its_formula() -> None:
-    """RET-9: (s − (mean − 3σ)) / 6σ."""
-    fused = distribution_based_fusion(FOUND, EQUAL, sigmas=3)
-    deviation = math.sqrt((0.2**2 + 0 + 0.2**2) / 3)
-    expected_a = (0.9 - (0.7 - 3 * deviation)) / (6 * deviation)
-    expected_b = 0.5 + (12 - (9 - 3 * 3)) / (6 * 3)
-    assert scores(fused)["a"] == pytest.approx(expected_a)
-    assert scores(fused)["b"] == pytest.approx(expected_b)
+    (only,) = told(relative_score_fusion(candidates(dense=[("a", 0.4)], lexical=[]), EQUAL))
+    assert only.score > 0.0
 
 
 @pytest.mark.parametrize(
@@ -77,7 +59,6 @@ def test_distribution_based_fusion_is_its_formula() -> None:
     [
         lambda found, weights: reciprocal_rank_fusion(found, weights, k=60),
         relative_score_fusion,
-        lambda found, weights: distribution_based_fusion(found, weights, sigmas=3),
     ],
 )
 def test_weights_are_obeyed_in_every_mode(fuse) -> None:
@@ -86,25 +67,6 @@ def test_weights_are_obeyed_in_every_mode(fuse) -> None:
     assert names(fuse(FOUND, {DENSE: 0.0, LEXICAL: 1.0}))[:2] == ["b", "d"]
     with pytest.raises(ValueError, match="weight per channel"):
         fuse(FOUND, {DENSE: 1.0})
-
-
-@pytest.mark.parametrize("mode", [FusionMode.RRF, FusionMode.RSF, FusionMode.DBSF])
-def test_channels_that_agree_add_a_share_of_the_score_and_say_so(mode: FusionMode) -> None:
-    """RET-9: bonus · score · (n − 1) / (N − 1), as a contribution of its own; without a bonus nothing changes."""
-    static = {"fusion": mode, "channel_weights": dict.fromkeys(Channel, 1.0)}
-    plain = fusion.fuse(FOUND, [], settings(**static, convergence_bonus=0.0))
-    gained = fusion.fuse(FOUND, [], settings(**static, convergence_bonus=0.5))
-    expected = {name: score * (1.5 if name == "b" else 1.0) for name, score in scores(plain).items()}
-    assert scores(gained) == pytest.approx(expected)
-    named = {item.text for item in told(gained) if CONVERGENCE in {part.name for part in item.contributions}}
-    assert named == {"b"}
-    assert all(item.score == math.fsum(part.amount for part in item.contributions) for item in told(gained))
-
-
-def test_a_channel_without_weight_agrees_with_nobody() -> None:
-    """RET-9: weights are obeyed in the bonus too."""
-    fused = reciprocal_rank_fusion(FOUND, {DENSE: 1.0, LEXICAL: 0.0}, k=60)
-    assert scores(with_convergence(fused, {DENSE: 1.0, LEXICAL: 0.0}, bonus=0.5)) == scores(fused)
 
 
 def test_ties_are_broken_by_content_hash() -> None:

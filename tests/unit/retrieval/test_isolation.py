@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 from weft.domain.ranking import Answer, Signal
 
@@ -53,7 +53,7 @@ def test_where_words_alone_find_it_has_no_weight() -> None:
     assert [result.contributions for result in alone.results] == [result.contributions for result in lacking.results]
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "rsf", "dbsf"])
+@pytest.mark.parametrize("fusion", ["rrf", "rsf"])
 def test_fusion_by_rank_or_score_ranks_by_itself(fusion: str) -> None:
     """ARC-8: the published baselines stay what they are."""
     on, off = asked(TOLD, fusion=fusion), asked(None, fusion=fusion)

@@ -84,7 +84,7 @@ def failing(*_: object) -> None:
     raise OSError("the model is gone")
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "rsf", "dbsf"])
+@pytest.mark.parametrize("fusion", ["rrf", "rsf"])
 def test_fusion_by_rank_or_score_ranks_by_itself(fusion: str) -> None:
     """RET-10, ARC-8: outside learned ranking the signal is told, and the published baselines stay what they are."""
     on, off = (asked(MemoryGeneration(DOCUMENTS), rerank, fusion=fusion) for rerank in (ON, OFF))

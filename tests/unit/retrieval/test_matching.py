@@ -11,12 +11,12 @@ from msgspec import structs
 
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, having_said, settings
 from tests.support.words_spoken import by_many
-from weft.cli.commands.search import show
+from weft.cli.searches.search import show
 from weft.domain.ids import QueryId
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Channel, PastVerdicts
 from weft.embedding.late_interaction import max_similarities, quantised
-from weft.feedback.events.impressions import impression_of
+from weft.feedback.events.producer import impression_of
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
 from weft.retrieval.answer.confidence import with_verdict_request

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.ablation.features import features_of
+from lab.ablation import features_of
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 from weft.domain.ranking import Answer, Signal
 from weft.retrieval.ranking.signals import similarity_to_top
@@ -100,7 +100,7 @@ def test_words_may_be_silent() -> None:
     assert values["like"] > values["unlike"]
 
 
-@pytest.mark.parametrize("fusion", ["rrf", "rsf", "dbsf"])
+@pytest.mark.parametrize("fusion", ["rrf", "rsf"])
 def test_fusion_by_rank_or_score_ranks_by_itself(fusion: str) -> None:
     """ARC-8: the published baselines stay what they are."""
     on, off = (asked(how, fusion=fusion) for how in (ON, OFF))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import json
+import pkgutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import BUNDLED, probes
 from weft.domain.errors import NothingPublishedError
 from weft.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
-from weft.embedding.models import SAME, locate
+from weft.embedding.models import SPARSE_MODULE, locate
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.embedding.question_vectors import QuestionVectors
 from weft.evaluation.replay.caching import CachingEncoder, CachingGeneration, remembered
@@ -68,23 +69,18 @@ def load_engines(settings: Settings) -> Engines:
         ConfigurationError: Another precision is asked for than that of the vectors.
     """
     # Only who encodes waits for PyTorch.
-    from weft.embedding.encoders.encoder import (  # noqa: PLC0415
-        load_encoder,
-        load_pair_encoder,
-        load_sparse_encoder,
-    )
-    from weft.embedding.encoders.sparse_head import OnePassEncoder, SparseHead  # noqa: PLC0415
+    from weft.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
 
     threads = {"threads": settings.retrieval.encode_threads}
     cross_encoder = settings.retrieval.rerank.cross_encoder
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
     pairs, arithmetic = load_pair_encoder(cross_encoder, embedding.device, **threads), arithmetic_of(embedding)
-    if embedding.sparse.model == SAME:
-        both = OnePassEncoder(encoders[0], SparseHead(embedding))
-        return Engines([both, *encoders[1:]], both, pairs, arithmetic=arithmetic)
-    terms = load_sparse_encoder(embedding.model_copy(update=threads))
-    return Engines(encoders, terms, pairs, arithmetic=arithmetic)
+    if not embedding.sparse.model:
+        return Engines(encoders, None, pairs, arithmetic=arithmetic)
+    load_terms = pkgutil.resolve_name(f"{SPARSE_MODULE}:load_for_queries")
+    first, terms = load_terms(embedding.model_copy(update=threads), encoders[0])
+    return Engines([first, *encoders[1:]], terms, pairs, arithmetic=arithmetic)
 
 
 def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:

@@ -158,6 +158,7 @@ def assemble(
     for sequence, (unit, (own, parent), (before, after)) in enumerate(zip(units, places, neighbours, strict=True)):
         _, last = _ink(source, unit)
         body = _body(source, unit, facts) if unit.text is None else unit.text
+        # What comes before was fitted when the unit was cut; what comes after takes the room that is left.
         content = f"{unit.context}\n{body}" if unit.context else body
         tokens, follows = text.count(content), ""
         if sizes.trailing_budget and after is not None:

@@ -203,6 +203,8 @@ def windows(text: SizedText, cuts: Cuts, *, reserved: int = 0) -> list[tuple[int
     budget = sizes.target_tokens - reserved
     spans: list[tuple[int, int]] = []  # half-open ranges of pieces
     first = 0
+    # Filled greedily from the front: all but the last window are as full as the next piece allows, so that only the
+    # last one can be short.
     while True:
         last, used = first + 1, weights[first]
         while last < len(weights) and used + weights[last] <= budget:
@@ -243,6 +245,8 @@ def _mended(
         return [(first, last)]
     shared = cuts.positions[start] in cuts.soft
     short, long = sum(weights[start:last]), sum(weights[first:middle])
+    # Pieces go from the one before to the last one: as a share of both where its end is soft, else only as far as that
+    # leaves the one before above the minimum, too.
     while short < minimum and start > first + 1 and short + weights[start - 1] <= maximum:
         if shared and cuts.positions[start - 1] not in cuts.soft:
             break

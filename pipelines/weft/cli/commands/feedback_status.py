@@ -15,6 +15,7 @@ from weft.cli.console.options import AsJson, CommonOptions, require_store, store
 from weft.cli.console.terminal import moment, print_report, print_rows, table_of
 from weft.domain.errors import StoreError
 from weft.domain.ids import principal_fingerprint
+from weft.feedback.events.codec import json_schema
 from weft.feedback.run.metrics import SourceActivity, losses_of, partition_progress, prometheus, samples
 from weft.feedback.run.partitions import UPDATERS, partition_folder
 from weft.feedback.store.checkpoints import damaged_in, remove_damaged
@@ -76,6 +77,12 @@ def _bytes(folder: Path) -> int:
 
 feedback = typer.Typer(no_args_is_help=True, help="What became of feedback.")
 feedback.add_typer(damaged, name="damaged")
+
+
+@feedback.command()
+def schema() -> None:
+    """Print the JSON Schema of feedback events, for producers in any language."""
+    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
 
 
 @feedback.command()

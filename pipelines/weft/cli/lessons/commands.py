@@ -25,7 +25,7 @@ from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
 from weft.domain.lesson_match import ChosenLesson
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
-from weft.learning.lessons.measures import confidence_bands, legacy_confidence
+from weft.learning.lessons.measures import confidence_bands
 from weft.learning.lessons.rows import LessonNote
 from weft.lessons.finding import LessonFinder, finder_of
 from weft.lessons.markdown import to_markdown
@@ -96,14 +96,12 @@ def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -
 @store_command
 def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False) -> None:
     """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
-    settings = options.settings()
-    beliefs = _beliefs(settings)
+    beliefs = _beliefs(options.settings())
     belief = lesson_of(beliefs, lesson)
     text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
-    legacy = _by_factors(belief, history, settings)
     if as_json:
         noted = [_noted(note) for note in history]
-        print_lines([{**_document(belief, text), "multiplicative": round(legacy, 4), "history": noted}])
+        print_lines([{**_document(belief, text), "history": noted}])
         return
     shown = "(its text was forgotten, or nobody said it)" if text is None else f"{text.section}: {text.content}"
     stdout.out(visible(f"{belief.id}  {shown}"))
@@ -111,7 +109,6 @@ def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False
         stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
     of = f"{belief.status.value}: {belief.reason}"
     sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
-    sure += f", by the multiplicative rule {legacy:.2f}"
     stdout.out(visible(f"  {of}; {sure}"))
     stdout.out(visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}"))
     for note in history:
@@ -367,10 +364,3 @@ def _story(note: LessonNote, shown: str) -> str:
 def _injected(chosen: ChosenLesson) -> InjectedLesson:
     believed = chosen.match.believed
     return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)
-
-
-def _by_factors(belief: LessonBelief, history: Iterable[LessonNote], settings: Settings) -> float:
-    """What the multiplicative rule would say of the same outcomes in their order (LES-4)."""
-    results = {result.value: result for result in LessonResult}
-    came = [results[note.what] for note in history if note.what in results]
-    return legacy_confidence(belief.prior, came, settings.priors.lessons.legacy)

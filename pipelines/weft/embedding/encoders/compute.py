@@ -1,4 +1,4 @@
-"""What encoders compute with: threads of products, batches, vectors cut short, weights as whole numbers."""
+"""What encoders compute with: threads of products, batches, vectors cut short."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from weft.domain.errors import ConfigurationError
-from weft.domain.matching import TermWeights
 from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
 
 
@@ -92,20 +91,3 @@ def shortened(vectors: np.ndarray, dimension: int) -> np.ndarray:
     # Each row by itself and in double precision: a vector's bits must not depend on how many rows there are.
     lengths = np.sqrt((head.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
     return (head / np.where(lengths > 0.0, lengths, 1.0)).astype(np.float32)
-
-
-def whole_weights(weights: tuple[np.ndarray, np.ndarray], *, scale: float, most: int) -> TermWeights:
-    """Term ids and weights as whole numbers: the `most` heaviest, of equals the lower ids; none below one half.
-
-    Examples:
-        >>> read = np.array([9, 4, 7]), np.array([0.5, 2.0, 0.001])
-        >>> weighed = whole_weights(read, scale=100, most=2)
-        >>> weighed.terms.tolist(), weighed.weights.tolist()
-        ([4, 9], [200, 50])
-    """
-    terms, values = weights
-    whole = np.rint(np.asarray(values, dtype=np.float64) * scale).astype(np.int32)
-    heaviest = np.lexsort((terms, -whole))[:most]
-    heaviest = heaviest[whole[heaviest] > 0]
-    ordered = heaviest[np.argsort(terms[heaviest])]
-    return TermWeights(terms[ordered].astype(np.int32), whole[ordered])

@@ -9,14 +9,13 @@ from typing import Protocol
 from weft.domain.errors import ConfigurationError, ModelUnavailableError
 from weft.embedding.encoders.bert_files import Bert, read_pair_scorer
 from weft.embedding.encoders.precision import AUTO, device_of, resolve_precision, warn_if_slow
-from weft.embedding.models import find_sparse_model, locate
-from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
+from weft.embedding.models import locate
+from weft.embedding.ports import PairScorer, TextEncoder
 from weft.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 
 _INT8 = "weft.embedding.encoders.int8_models:Int8Encoder"
 _INT8_PAIRS = "weft.embedding.encoders.int8_models:Int8CrossEncoder"
 _PAIRS = "weft.embedding.encoders.cross_encoder:CrossEncoderModel"
-_SPARSE = "weft.embedding.encoders.sparse_encoder:SparseEncoderModel"
 _GENERAL = "weft.embedding.encoders.sentence_encoder:SentenceEncoder"
 
 
@@ -78,19 +77,6 @@ def load_pair_encoder(settings: CrossEncoderSettings, device: str, *, threads: i
         else pkgutil.resolve_name(_INT8_PAIRS)(folder, packed, settings, threads)
     )
     return pair_encoder
-
-
-def load_sparse_encoder(settings: EmbeddingSettings) -> TermEncoder | None:
-    """The configured sparse encoder; None where none is named.
-
-    Raises:
-        ModelUnavailableError: It cannot be found or loaded.
-    """
-    model = find_sparse_model(settings.sparse)
-    if model is None:
-        return None
-    sparse_encoder: TermEncoder = pkgutil.resolve_name(_SPARSE)(model, settings)
-    return sparse_encoder
 
 
 def _packed_pairs(folder: Path, settings: CrossEncoderSettings, device: str) -> Bert | None:

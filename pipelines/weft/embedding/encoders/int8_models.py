@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,10 +18,281 @@ from torch.nn import functional
 from weft.domain.errors import ConfigurationError, ModelUnavailableError
 from weft.embedding.encoders.bert_files import WEIGHTS, Bert, read_bert
 from weft.embedding.encoders.compute import computing_with, packs, shortened, vector_dimension
-from weft.embedding.encoders.packed import PackedBert
 from weft.embedding.models import check_window, display_name
 from weft.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 from weft.embedding.tokens import PairIds, PairReader, TokenCounter, TokenReader
+
+# A BERT-like encoder over packed tokens: no padding, 8-bit products, the same bits in any company (ING-21, ARC-9).
+#
+# The texts of a batch lie end to end in one matrix of tokens, so linear layers never work on padding; attention runs on
+# each text alone, or on several of equal length at once.
+#
+# A token's own smallest and largest value decide how it is rounded, and products are summed as integers, which is
+# exact: so its result is the same whatever tokens are multiplied along with it, bit for bit. It is also the same
+# integer on every processor. Without VNNI, x86 adds two neighbouring products in 16 bits, and cuts off what does not
+# fit. Weights are therefore rounded so coarsely that two neighbours never sum above 128 in size: 255 · 128 fits.
+#
+# Dettmers et al., LLM.int8() (NeurIPS 2022), quantise rows so; the offset that keeps one-sided outliers cheap is that
+# of Jacob et al., Quantization and Training of Neural Networks (CVPR 2018).
+
+_LEVELS = 255.0  # steps between the least and the greatest value of 8 bits
+_WEIGHT_LEVELS = 127.0  # weights are symmetric: the value −128 is left out
+_PAIR_LEVELS = 127.9999  # of two neighbours' sizes: below 128 by more than division errs, so rounded they make 128
+_TINY = torch.finfo(torch.float32).tiny
+_X86 = platform.machine().lower() in {"x86_64", "amd64"}
+
+
+class Scratch:
+    """Memory that the layers of one forward pass share; made for its number of tokens and its widest layer.
+
+    Without it each product would ask the system for pages of its own, which costs as much as the product.
+    """
+
+    def __init__(self, tokens: int, width: int) -> None:
+        self._levels = torch.empty(tokens * width, dtype=torch.uint8)
+        self._values = torch.empty(tokens * width)
+
+    def levels(self, rows: int, columns: int) -> torch.Tensor:
+        """Room for rounded activations, (rows, columns)."""
+        return self._levels[: rows * columns].view(rows, columns)
+
+    def values(self, rows: int, columns: int) -> torch.Tensor:
+        """Room for activations before they are rounded, (rows, columns)."""
+        return self._values[: rows * columns].view(rows, columns)
+
+
+class Int8Linear:
+    """y = x Wᵀ + b with W in 8 bits.
+
+    With x ≈ low + step · q, q in 0 … 255, and W ≈ scale · V, V in −127 … 127:
+    y ≈ step · scale · (q Vᵀ) + low · scale · ΣV + b.
+    """
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor, *, x86: bool = _X86) -> None:
+        """Take float weights (outputs, inputs) and a bias (outputs)."""
+        weight = weight.detach().float()
+        self._scale = _scale(weight)
+        rounded = (weight / self._scale[:, None]).round_()
+        self._weight = _packed(rounded) if x86 else rounded.double().t()
+        self._x86 = x86
+        self._zeros = torch.zeros(len(weight), dtype=torch.long)
+        self._row_sums = rounded.sum(dim=1) * self._scale
+        self._bias = bias.detach().float().clone()
+        self.outputs, self.inputs = weight.shape
+
+    def __call__(self, values: torch.Tensor, scratch: Scratch, out: torch.Tensor) -> torch.Tensor:
+        """The layer's result for tokens (n, inputs), written to `out` (n, outputs), float32."""
+        levels, step, low = _rounded(values, scratch)
+        torch.addcmul(self._bias, self._products(levels), step, out=out)
+        return out.addcmul_(low, self._row_sums)
+
+    def _products(self, levels: torch.Tensor) -> torch.Tensor:
+        """Scale · (q Vᵀ), float32 (n, outputs)."""
+        if not self._x86:
+            # Doubles hold these sums exactly: the same integers as in 8 bits, in whatever order they are added.
+            return (levels.double() @ self._weight).float().mul_(self._scale)
+        products: torch.Tensor = torch.ops.onednn.qlinear_pointwise(
+            levels, 1.0, 0, self._weight, self._scale, self._zeros, None, 1.0, 0, torch.float32, "none", [], ""
+        )
+        return products
+
+
+def _scale(weight: torch.Tensor) -> torch.Tensor:
+    """What a step of each output's weights stands for: as little as their bound and that of neighbours allow."""
+    sizes = functional.pad(weight.abs(), (0, weight.shape[1] % 2))
+    pairs = sizes.view(len(sizes), -1, 2).sum(dim=2)
+    return torch.maximum(sizes.amax(dim=1) / _WEIGHT_LEVELS, pairs.amax(dim=1) / _PAIR_LEVELS).clamp_(min=_TINY)
+
+
+def _packed(rounded: torch.Tensor) -> torch.Tensor:
+    """Integer weights in the order in which the processor at hand multiplies them."""
+    packed: torch.Tensor = torch.ops.onednn.qlinear_prepack(rounded.to(torch.int8).contiguous(), None)
+    return packed
+
+
+def _rounded(values: torch.Tensor, scratch: Scratch) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Each row in 8 bits: q uint8 (n, width), step (n, 1) and low (n, 1), values ≈ low + step · q."""
+    low = values.amin(dim=1, keepdim=True)
+    step = (values.amax(dim=1, keepdim=True) - low).div_(_LEVELS).clamp_(min=_TINY)
+    scaled = torch.sub(values, low, out=scratch.values(*values.shape)).mul_(step.reciprocal())
+    return scratch.levels(*values.shape).copy_(scaled.round_().clamp_(0.0, _LEVELS)), step, low
+
+
+@dataclass(frozen=True, slots=True)
+class _Norm:
+    weight: torch.Tensor
+    bias: torch.Tensor
+    epsilon: float
+
+    def __call__(self, values: torch.Tensor) -> torch.Tensor:
+        return functional.layer_norm(values, self.weight.shape, self.weight, self.bias, self.epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    attend: Int8Linear
+    attended: Int8Linear
+    attention_norm: _Norm
+    widen: Int8Linear
+    narrow: Int8Linear
+    norm: _Norm
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Neighbouring texts of one length: `texts` of them, `length` tokens each, from row `start` of the pack."""
+
+    start: int
+    texts: int
+    length: int
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.start, self.start + self.texts * self.length)
+
+
+class PackedBert:
+    """The weights of a BERT, RoBERTa or XLM-RoBERTa, rounded to 8 bits, and its forward pass over packs of texts."""
+
+    def __init__(self, weights: Mapping[str, torch.Tensor], model: Bert) -> None:
+        """Take the weights by the names that transformers gives them."""
+        embeddings = _Named(weights, f"{model.prefix}embeddings")
+        self._pooling = model.pooling
+        self._heads = model.heads
+        self._words = embeddings["word_embeddings.weight"]
+        # Only pairs have tokens of the second type, so the first one goes with every position.
+        types = embeddings["token_type_embeddings.weight"]
+        self._positions = embeddings["position_embeddings.weight"] + types[0]
+        self._second = types[-1] - types[0]
+        self._first_position = model.first_position
+        self._norm = _norm(embeddings, model.epsilon)
+        names = {name.removeprefix(f"{model.prefix}encoder.layer.") for name in weights}
+        count = 1 + max(int(name.partition(".")[0]) for name in names if name[:1].isdigit())
+        layers = (_Named(weights, f"{model.prefix}encoder.layer.{number}") for number in range(count))
+        self._layers = [_layer(layer, model.epsilon) for layer in layers]
+        self._widest = max(max(one.attend.outputs, one.widen.outputs) for one in self._layers)
+        self.dimension = self._words.shape[1]
+
+    def encode(self, ids: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Vectors of texts given as token ids, and their tokens' last states; best with equal lengths side by side.
+
+        Returns:
+            float32 (n, dimension), of any length; and for each text float32 (tokens, dimension).
+        """
+        with torch.inference_mode():
+            states, runs = self._states(ids)
+            pooled = torch.cat([self._pooled(states[run.rows], run) for run in runs])
+        bounds = np.cumsum([len(item) for item in ids])[:-1]
+        return pooled.numpy(), np.split(states.numpy(), bounds)
+
+    def first_states(self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The first token's last state of each pair of texts, (n, dimension); best with equal lengths side by side."""
+        # What the last layer makes of the other tokens nobody reads.
+        states, runs = self._states(ids, types, layers=len(self._layers) - 1)
+        last = self._layers[-1]
+        scratch, wide = Scratch(len(states), self._widest), torch.empty(len(states) * self._widest)
+        projected = last.attend(states, scratch, wide[: len(states) * last.attend.outputs].view(len(states), -1))
+        # Keys and values are those of all tokens, and queries those of the first ones: all that follows is per text.
+        context = torch.cat([self._attention(projected[run.rows], run, queries=1) for run in runs])
+        own = torch.cat([states[run.rows].view(run.texts, run.length, -1)[:, 0] for run in runs])
+        out = torch.empty_like(own)
+        own = last.attention_norm(last.attended(context, scratch, out).add_(own))
+        widened = last.widen(own, scratch, wide[: len(own) * last.widen.outputs].view(len(own), -1))
+        torch.ops.aten.gelu_(widened)
+        return last.norm(last.narrow(widened, scratch, out).add_(own))
+
+    def _states(
+        self, ids: Sequence[Sequence[int]], types: Sequence[Sequence[int]] | None = None, layers: int | None = None
+    ) -> tuple[torch.Tensor, list[_Run]]:
+        """The states after so many layers, (tokens, dimension), None for all, and where each text's are."""
+        runs = list(_runs([len(item) for item in ids]))
+        tokens = torch.tensor([token for item in ids for token in item])
+        places = torch.cat([torch.arange(run.length).repeat(run.texts) for run in runs])
+        embedded = self._words[tokens].add_(self._positions[places + self._first_position])
+        if types is not None:
+            second = torch.tensor([kind for item in types for kind in item], dtype=embedded.dtype)
+            embedded.addcmul_(second[:, None], self._second)
+        states = self._norm(embedded)
+        scratch = Scratch(len(tokens), self._widest)
+        wide = torch.empty(len(tokens) * self._widest)
+        narrow = torch.empty_like(states)
+        for layer in self._layers[:layers]:
+            states = self._passed(layer, states, runs, scratch=scratch, wide=wide, narrow=narrow)
+        return states, runs
+
+    def _passed(
+        self,
+        layer: _Layer,
+        states: torch.Tensor,
+        runs: Sequence[_Run],
+        *,
+        scratch: Scratch,
+        wide: torch.Tensor,
+        narrow: torch.Tensor,
+    ) -> torch.Tensor:
+        count = len(states)
+        projected = layer.attend(states, scratch, wide[: count * layer.attend.outputs].view(count, -1))
+        context = torch.empty_like(states)
+        for run in runs:
+            context[run.rows] = self._attention(projected[run.rows], run)
+        # `narrow` serves twice: the norm makes a tensor of its own, after which nobody reads the first product.
+        states = layer.attention_norm(layer.attended(context, scratch, narrow).add_(states))
+        widened = layer.widen(states, scratch, wide[: count * layer.widen.outputs].view(count, -1))
+        torch.ops.aten.gelu_(widened)
+        return layer.norm(layer.narrow(widened, scratch, narrow).add_(states))
+
+    def _attention(self, projected: torch.Tensor, run: _Run, queries: int | None = None) -> torch.Tensor:
+        """What each text's first `queries` tokens, None for all, take from all of its tokens."""
+        parts = projected.view(run.texts, run.length, 3, self._heads, -1).permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(parts[0][:, :, :queries], parts[1], parts[2])
+        return mixed.transpose(1, 2).reshape(run.texts * mixed.shape[2], -1)
+
+    def _pooled(self, states: torch.Tensor, run: _Run) -> torch.Tensor:
+        by_text = states.view(run.texts, run.length, -1)
+        return by_text[:, 0] if self._pooling == "cls" else by_text.mean(dim=1)
+
+
+def _runs(lengths: Sequence[int]) -> Iterator[_Run]:
+    start = 0
+    for length, same in groupby(lengths):
+        texts = len(list(same))
+        yield _Run(start, texts, length)
+        start += texts * length
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """Some of a model's weights, by the end of their names."""
+
+    weights: Mapping[str, torch.Tensor]
+    start: str
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self.weights[f"{self.start}.{name}"].detach().float()
+
+    def linear(self, *names: str) -> Int8Linear:
+        """Layers that read the same input, as one."""
+        both = [torch.cat([self[f"{name}.{part}"] for name in names]) for part in ("weight", "bias")]
+        return Int8Linear(*both)
+
+    def within(self, name: str) -> _Named:
+        return _Named(self.weights, f"{self.start}.{name}")
+
+
+def _norm(named: _Named, epsilon: float) -> _Norm:
+    return _Norm(named["LayerNorm.weight"], named["LayerNorm.bias"], epsilon)
+
+
+def _layer(layer: _Named, epsilon: float) -> _Layer:
+    return _Layer(
+        attend=layer.linear("attention.self.query", "attention.self.key", "attention.self.value"),
+        attended=layer.linear("attention.output.dense"),
+        attention_norm=_norm(layer.within("attention.output"), epsilon),
+        widen=layer.linear("intermediate.dense"),
+        narrow=layer.linear("output.dense"),
+        norm=_norm(layer.within("output"), epsilon),
+    )
+
 
 Item = TypeVar("Item")
 Pack = TypeVar("Pack")

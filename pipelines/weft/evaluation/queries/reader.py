@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
 from weft.domain.events import Retrieval
@@ -141,18 +140,11 @@ def _opened(root: Path, *, since: float) -> Iterator[TableQueries]:
         TableQueries(Path(spill), memory_mb=_MEMORY_MB, threads=_THREADS, advice="read fewer days") as tables,
     ):
         files = files_of(root / QUERY_LOG, since_day=day_of(since))
-        tables.define("queries", [*files, _shape(Path(spill), "queries", QUERIES)], QUERIES)
+        tables.define("queries", files, QUERIES)
         # Feedback comes later than what it is about.
         outcome_files = files_of(root / OUTCOME_LOG, since_day=day_of(since))
-        tables.define("outcomes", [*outcome_files, _shape(Path(spill), "outcomes", OUTCOMES)], OUTCOMES)
+        tables.define("outcomes", outcome_files, OUTCOMES)
         yield tables
-
-
-def _shape(folder: Path, name: str, schema: pa.Schema) -> Path:
-    """An empty file with every column: rows written before there was some column have none there."""
-    path = folder / f"{name}.parquet"
-    pq.write_table(schema.empty_table(), path)
-    return path
 
 
 def _read(

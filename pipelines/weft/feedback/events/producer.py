@@ -38,7 +38,6 @@ from weft.domain.signatures import SigningKey, principal_of, session_of
 from weft.feedback.events.authenticity import signed, token_of
 from weft.feedback.events.buffered_publisher import BufferedPublisher
 from weft.feedback.events.codec import encode
-from weft.feedback.events.impressions import impression_of
 from weft.feedback.events.lesson_events import LessonEvents
 from weft.feedback.events.trigger_terms import trigger_terms
 from weft.feedback.settings import MS, FeedbackSettings, TriggerSettings
@@ -47,7 +46,54 @@ from weft.runtime.kafka.writer import KafkaPublisher, partition_of
 from weft.runtime.settings import KafkaSettings
 
 if TYPE_CHECKING:
-    from weft.feedback.events.attributor import Attributor  # which brings the encoder; most producers have none
+    from weft.feedback.events.attributor import Attributor
+from weft.domain.event_fields import MOST_SHOWN
+from weft.domain.events import ShownResult
+from weft.domain.ids import question_hash
+from weft.domain.ranking import RankedResult
+
+# What a search shows, as the event that says so (FBK-1).
+
+
+def impression_of(answer: Answer, *, question_characters: int = 0, **stamp: Any) -> Impression:
+    """The impression of an answer: what was shown, at which rank, with which signals.
+
+    Of more results than an event tells of, the first.
+    """
+    query = answer.query
+    return Impression(
+        **stamp,
+        domain=query.domain or Domain.GENERAL,
+        model=query.model,
+        agent=query.agent,
+        query_id=query.query_id,
+        query_hash=question_hash(query.text) if query.text.strip() else None,
+        question=query.text.strip()[:question_characters] or None,
+        intent=query.intent,
+        results=[_shown(result) for result in answer.results[:MOST_SHOWN]],
+    )
+
+
+def _shown(result: RankedResult) -> ShownResult:
+    return ShownResult(
+        content_hash=result.content_hash,
+        rank=result.rank,
+        domain=result.domain,
+        score=_share(result.relevance),
+        signals={signal.value: _share(value) for signal, value in result.signals.items()},
+        propensity=_share(result.propensity),
+        examination=_share(result.examination),
+        asked=_share(result.asked),
+        made=result.made,
+        match=result.match,
+        precedent=None if result.precedent is None else _share(result.precedent),
+    )
+
+
+def _share(value: float) -> float:
+    # Rounding may carry a sum of shares past its ends by a few ulps.
+    return min(1.0, max(0.0, value))
+
 
 _log = logging.getLogger(__name__)
 

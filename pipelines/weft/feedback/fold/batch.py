@@ -23,10 +23,9 @@ from weft.domain.events import Feedback, Impression, SessionPhase, ShownResult
 from weft.domain.ids import principal_fingerprint
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.codec import Decoded, decode_all
+from weft.feedback.fold.credit import EqualVerdicts, QuestionText, question_in
 from weft.feedback.fold.names import NameTracker
-from weft.feedback.fold.quota import QuotaSegments
 from weft.feedback.fold.sessions import SessionLifecycle
-from weft.feedback.fold.words import QuestionText, question_in
 from weft.feedback.settings import TimeSettings, milliseconds
 from weft.learning.observe.outcomes import OutcomeScope
 from weft.runtime.kafka.log import Record, Records
@@ -154,6 +153,8 @@ class PendingImpression:
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
     named: bool = False  # whether an inclusion said what was in the context
     under: dict[str, OutcomeScope] = field(default_factory=dict)  # what feedback on it is kept under, by who gives it
+    # verdicts of the batch on its results, by who says what
+    judged: dict[tuple[str, str | None, float, bool], EqualVerdicts] = field(default_factory=dict)
     _asked: QuestionText | None = None
     _best: float | None = None
 
@@ -201,7 +202,6 @@ class BatchState:
     # feedback without impression by query fingerprint, in the order of its offsets
     waiting: dict[bytes, list[PendingFeedback]] = field(default_factory=dict)
     lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
-    parts: dict[int, QuotaSegments] = field(default_factory=dict)  # what they draw on allowances, by their offsets
 
 
 class RecordTimes(NamedTuple):

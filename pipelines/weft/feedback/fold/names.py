@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import get_args
+from typing import NamedTuple, get_args
 
 from msgspec import structs
 
@@ -59,6 +59,14 @@ class NameKind(StrEnum):
     AGENT = "agent"
     INTENT = "intent"
     SOURCE = "source"
+
+
+class Draw(NamedTuple):
+    """Whose allowance is drawn on, which one, and of which day since the epoch."""
+
+    payer: str  # a fingerprint, or the name that all without a history share; "" draws on none
+    allowance: str  # of weights, or of something reported
+    day: int
 
 
 @dataclass(slots=True)
@@ -137,13 +145,9 @@ class NameTracker:
             allowance = self.allowances[key] = Allowance()
         return allowance
 
-    def drawn_on(self) -> list[tuple[str, int, str]]:
-        """Whose allowances, of which days, were drawn on where something of them was left."""
-        return [
-            (who, day, name)
-            for (day, who, name), each in self.allowances.items()
-            if each.drawn and each.before < self.limits.daily_of(name)
-        ]
+    def drawn(self) -> dict[Draw, int]:
+        """What the batch drew outside of sessions, in micro-units."""
+        return {Draw(who, name, day): each.drawn for (day, who, name), each in self.allowances.items() if each.drawn}
 
     def _bounded(self, kind: NameKind, name: str) -> str:
         if (kind, name) in self.existing:

@@ -18,7 +18,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from weft.domain.errors import InvalidEventError
-from weft.feedback.fold.quota import Draw, QuotaSegments
+from weft.feedback.fold.names import Draw
 from weft.feedback.settings import FeedbackSettings, milliseconds
 from weft.learning.observe.tallies import Tallies, Tally
 
@@ -56,6 +56,15 @@ class SessionLifecycle(NamedTuple):
 
 
 @dataclass(slots=True)
+class OverlayTallies:
+    """What a batch adds to the overlay of one session."""
+
+    free: Tally  # what draws on no allowance
+    drawing: dict[tuple[str, str], Tally] = field(default_factory=dict)  # what does, by payer and allowance
+    drawn: dict[Draw, int] = field(default_factory=dict)  # how much, in micro-units
+
+
+@dataclass(slots=True)
 class SessionChanges:
     """What a batch does to one session; applied in the order of the attributes."""
 
@@ -64,10 +73,10 @@ class SessionChanges:
     unlearn: bool = False  # take out of the shared evidence what it had settled before the batch
     drop: bool = False  # drop what was pending before the batch
     settle: bool = False  # settle what was pending before the batch
-    # what the batch itself brought into the shared evidence, but for parts
-    settled: list[Tally] = field(default_factory=list)
-    pending: Tally | None = None  # what the batch leaves pending, but for parts; None where that is nothing
-    parts: QuotaSegments = field(default_factory=QuotaSegments)  # what draws on allowances, as the batch leaves it
+    settled: list[OverlayTallies] = field(
+        default_factory=list
+    )  # what the batch itself brought into the shared evidence
+    pending: OverlayTallies | None = None  # what the batch leaves pending; None where that is nothing
     heard: int = field(init=False)
     heard_ms: int = field(init=False)
     events: int = 0
@@ -103,7 +112,6 @@ class Sessions:
 
     rules: FeedbackSettings
     lifecycles: dict[str, SessionLifecycle] = field(default_factory=dict)
-    parts: dict[int, QuotaSegments] = field(default_factory=dict)  # of each of those, by its offset; used up
     works: dict[str, SessionChanges] = field(default_factory=dict)  # what the batch does to those that it touches
     # sessions that had been forgotten by the time they were heard of again; their rows go
     forgotten: list[SessionChanges] = field(default_factory=list)
@@ -135,7 +143,7 @@ class Sessions:
             if session not in self.lifecycles:
                 return
             life = self.lifecycles.pop(session)
-            work = self.works[session] = SessionChanges(life, parts=self.parts.pop(life.offset, QuotaSegments()))
+            work = self.works[session] = SessionChanges(life)
         if clock_ms - work.heard_ms > self._patience_ms or offset - work.heard >= self.rules.limits.session_records:
             life = work.caught_up()
             if is_forgotten(life, offset + 1, clock_ms, self.rules):
@@ -194,29 +202,26 @@ class Sessions:
         if phase in OPEN:
             work.events += 1
             if work.pending is None:
-                work.pending = self.tallies.open()
-            return work.pending
+                work.pending = OverlayTallies(self.tallies.open())
+            return work.pending.free
         if phase in MERGED:
             work.events += 1
             if not work.settled:
-                work.settled.append(self.tallies.open())
-            return work.settled[-1]
+                work.settled.append(OverlayTallies(self.tallies.open()))
+            return work.settled[-1].free
         self.dropped += 1
         return self._nowhere
 
-    def part_of(self, session: str, tally: Tally, draw: Draw) -> tuple[Tally, bool]:
-        """Where evidence goes that draws on an allowance, and whether there was any left."""
-        if tally is self._nowhere:
-            return tally, True
-        work, limits = self.works[session], self.rules.limits
-        growing = work.parts.pending if work.life.phase in OPEN else work.parts.settled
-        size, daily = limits.part_of(draw.allowance), limits.daily_of(draw.allowance)
-        part = work.parts.drawn_on(draw, growing, size=size, daily=daily)
-        if part is None:
-            return tally, False
-        if part.tally is None:
-            part.tally = self.tallies.open()
-        return part.tally, True
+    def drawing(self, session: str, free: Tally, draw: Draw, micro: int) -> Tally:
+        """Where evidence of an isolated session goes that draws on an allowance, of which `free` is the session's."""
+        if free is self._nowhere:
+            return free
+        work = self.works[session]
+        overlay = work.pending if work.pending is not None and work.pending.free is free else work.settled[-1]
+        overlay.drawn[draw] = overlay.drawn.get(draw, 0) + micro
+        if (tally := overlay.drawing.get(draw[:2])) is None:
+            tally = overlay.drawing[draw[:2]] = self.tallies.open()
+        return tally
 
     def _open(self, work: SessionChanges | None, begun: SessionLifecycle) -> None:
         if work is None:
@@ -239,7 +244,6 @@ class Sessions:
         if work.pending is not None:
             work.settled.append(work.pending)
             work.pending = None
-        work.parts.settle()
         life = work.life
         merged = offset if life.merged is None else life.merged
         work.life = life._replace(phase=phase, settled=life.settled + life.pending, pending=0, merged=merged)
@@ -255,7 +259,6 @@ class Sessions:
         work.settled.clear()
         work.settle = False
         work.unlearn = True
-        work.parts.unlearn()
         self._drop(work, Phase.UNLEARNED)
         work.life = work.life._replace(settled=0, merged=None)
 
@@ -263,7 +266,6 @@ class Sessions:
         self.dropped += work.life.pending
         work.drop = not work.settle
         work.pending = None
-        work.parts.drop()
         work.life = work.life._replace(phase=phase, pending=0)
 
 

@@ -7,13 +7,16 @@ on where batches begin, nor on when or how often an updater ran. That is what ma
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import (
     FEEDBACK,
     LESSON_EVENTS,
+    Accuracy,
     AnyEvent,
     Correction,
     Explicit,
@@ -21,16 +24,18 @@ from weft.domain.events import (
     Impression,
     Inclusion,
     LessonEvent,
+    ModelQuality,
     Report,
     Retrieval,
+    Review,
     Selection,
     SessionPhase,
     TriggerRemoval,
+    Trust,
 )
 from weft.domain.ids import principal_fingerprint
+from weft.domain.ranking import Scope
 from weft.feedback.fold.batch import (
-    EARLIEST_MS,
-    LATEST_MS,
     Arrivals,
     BatchState,
     LogMoment,
@@ -44,38 +49,106 @@ from weft.feedback.fold.batch import (
 from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.credit import (
     Attribute,
+    ContentVerdict,
     Credit,
+    EqualVerdicts,
+    QuestionText,
     attributed,
     chosen_rank,
+    corrected,
     credits_of,
     drawn_by,
     in_context,
     note_credits,
     note_excluded,
+    note_question,
+    question_of_text,
     tally_click,
     tally_shown,
     tally_triggers,
     under,
 )
 from weft.feedback.fold.lessons import lesson_keys
-from weft.feedback.fold.names import OVERFLOW, NameKind, kind_of, source_counts
-from weft.feedback.fold.quota import Draw
-from weft.feedback.fold.reports import allowance_of, report_evidence, speaker_evidence
+from weft.feedback.fold.names import OVERFLOW, Draw, NameKind, kind_of, source_counts
 from weft.feedback.fold.sessions import Sessions, Timeline
-from weft.feedback.fold.words import (
-    ContentVerdict,
-    QuestionText,
-    RepeatedVerdict,
-    corrected,
-    note_question,
-    question_of_text,
-)
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
-from weft.learning.evidence import MICRO
+from weft.learning.evidence import MICRO, Evidence
+from weft.learning.families.gaussian_process import quality_masses
+from weft.learning.families.survival import survival_masses
+from weft.learning.families.threshold import threshold_masses
+from weft.learning.observe.accuracy import accuracy_use
 from weft.learning.observe.outcomes import OutcomeScope
 from weft.learning.observe.tallies import Tally
 from weft.learning.observe.triggers import REMOVED
+from weft.learning.parameters import (
+    DECAY,
+    QUALITY,
+    REFUTED,
+    SPEAKER,
+    THRESHOLD,
+    TRUST,
+    VERIFIED,
+    Masses,
+    reported_evidence,
+)
 from weft.runtime.kafka.log import Record
+
+# What is evidence by itself, without an impression: reviews, accuracy, model quality, trust.
+
+
+def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidence:
+    """The evidence of one report, one observation each, under the scope that the event names.
+
+    What was accurate or not is evidence about its content, too, where the event names one.
+
+    Examples:
+        >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
+        >>> found = report_evidence(held, day=3)
+        >>> [(key.parameter, key.bin, mass) for key, mass in found.counts.items()]
+        [('trust.blog', 'verified', 1000000)]
+    """
+    parameter, masses = _MASSES[type(report)](report)
+    reported = reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
+    if not isinstance(report, Accuracy) or report.content_hash is None:
+        return reported
+    return replace(reported, usage=accuracy_use(day, report.content_hash, principal, accurate=report.accurate))
+
+
+def allowance_of(report: Report) -> str:
+    """The allowance that a report draws on: of its type of event; where it is about a source, of that one.
+
+    Examples:
+        >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
+        'trust.blog'
+    """
+    tag = str(type(report).__struct_config__.tag)
+    return f"{tag}.{report.source}" if isinstance(report, Trust) else tag
+
+
+def speaker_evidence(report: Report, *, day: int, principal: str) -> Evidence:
+    """That somebody reported something, by fingerprint: whom there is to be protected from others (LRN-20)."""
+    return reported_evidence(day, Scope(report.domain), SPEAKER, {principal: MICRO})
+
+
+def _review(event: Review) -> tuple[str, Masses]:
+    return THRESHOLD, threshold_masses(event.confidence, good=event.good)
+
+
+def _accuracy(event: Accuracy) -> tuple[str, Masses]:
+    return DECAY, survival_masses(event.age_hours, accurate=event.accurate)
+
+
+def _quality(event: ModelQuality) -> tuple[str, Masses]:
+    return QUALITY, quality_masses(event.turn, event.quality)
+
+
+def _trust(event: Trust) -> tuple[str, Masses]:
+    return f"{TRUST}.{event.source}", {VERIFIED if event.verified else REFUTED: MICRO}
+
+
+_MASSES: Mapping[type[Report], Callable[[Any], tuple[str, Masses]]] = MappingProxyType(
+    {Review: _review, Accuracy: _accuracy, ModelQuality: _quality, Trust: _trust}
+)
 
 
 def fold(
@@ -102,7 +175,7 @@ class _Batch:
     def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored
         self._attribute = attribute
-        sessions = Sessions(rules, stored.lifecycles, stored.parts)
+        sessions = Sessions(rules, stored.lifecycles)
         self.change = Change(stored.clock, stored.next_offset, sessions, stored.names, stored.stored_queries)
         self._sessions = sessions
         self._rules = rules
@@ -110,19 +183,17 @@ class _Batch:
         self._names = stored.names
         self._window_ms = milliseconds(rules.time.window_s)
         self._clock_ms, self._next_offset = stored.clock.now_ms, stored.next_offset
-        self._seen, self._daily = self.change.seen, rules.limits.daily_micro
-        self._sources: Counter[tuple[str, str, str]] = Counter()
-        self._verdicts: dict[tuple[Any, ...], RepeatedVerdict] = {}
-        self._open: defaultdict[tuple[bytes, str], list[RepeatedVerdict]] = defaultdict(list)
-        self._noted: list[RepeatedVerdict] = []
+        self._seen = self.change.seen
+        self._sources: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        self._verdicts: list[EqualVerdicts] = []
 
     def consume(self, arrivals: Arrivals, skipped: int) -> None:
         records, change, rules = arrivals.records, self.change, self._rules
         claims = RecordTimes(records.offsets, arrivals.principals, records.timestamps, records.by_broker)
         clocks_ms, change.clock = advance(change.clock, claims, rules.time)
         change.sessions.timeline = Timeline(records.offsets, clocks_ms)
-        change.fates = Counter(self._fates(arrivals, clocks_ms))
-        change.fates[Fate.APPLIED] += len(records) - change.fates.total()  # those that repeat others
+        fates = list(self._fates(arrivals, clocks_ms))
+        change.fates = Counter({fate: times for fate in Fate if (times := fates.count(fate))})
         self._note_verdicts()
         change.skipped = skipped
         change.holes = records.offsets[-1] + 1 - change.next_offset - len(records) - skipped
@@ -130,41 +201,10 @@ class _Batch:
         change.next_offset = records.offsets[-1] + 1
 
     def _fates(self, arrivals: Arrivals, clocks_ms: Sequence[int]) -> Iterator[Fate]:
-        """The fate of every record but of those that repeat a verdict, which are applied."""
-        records, lead_ms, window_ms = arrivals.records, milliseconds(self._rules.time.lead_s), self._window_ms
-        most, daily, verdicts, names = self._limits.waiting_records, self._daily, self._verdicts, self._names
-        seen, stored_seen = self._seen, self.stored.seen
-        works, lifecycles = self._sessions.works, self._sessions.lifecycles
+        records, lead_ms, names = arrivals.records, milliseconds(self._rules.time.lead_s), self._names
         columns = (arrivals.events, arrivals.fingerprints, arrivals.queries, records.offsets, records.timestamps)
         for place, (event, fingerprint, query, offset, record_ms) in enumerate(zip(*columns, strict=True)):
             clock_ms = clocks_ms[place]
-            # Most events repeat a verdict, and all that is looked up for them costs: hence no calls.
-            if type(event) is Explicit:
-                equal = verdicts.get(
-                    (query, event.content_hash, event.signal, event.asked, event.principal, event.agent)
-                )
-                if equal is not None:
-                    at_ms = event.ts if event.ts < clock_ms else clock_ms
-                    if (
-                        equal.from_ms <= at_ms < equal.until_ms
-                        and event.ts <= record_ms + lead_ms
-                        and EARLIEST_MS <= record_ms <= LATEST_MS
-                        and at_ms >= clock_ms - window_ms <= equal.shown_ms
-                        and equal.shown_offset > offset - most
-                        and fingerprint not in seen
-                        and fingerprint not in stored_seen
-                        and event.session_id not in works
-                        and event.session_id not in lifecycles
-                    ):
-                        allowance = equal.allowance
-                        if allowance.before + allowance.drawn < daily:
-                            equal.within += 1
-                        else:
-                            equal.beyond += 1
-                        allowance.drawn += equal.micro
-                        equal.repeats += 1
-                        seen[fingerprint] = (offset, at_ms)
-                        continue
             self._clock_ms, self._next_offset, names.today = clock_ms, offset + 1, clock_ms // DAY_MS
             if isinstance(event, InvalidEventError):
                 yield self._refuse(records[place], event)
@@ -186,8 +226,8 @@ class _Batch:
         if before and self._remembered(before, EVENT_ID_RECORDS, self._window_ms):
             return Fate.DUPLICATE
         self._sessions.touch(event.session_id, offset, self._clock_ms)
-        if isinstance(event, FEEDBACK):
-            if isinstance(event, Correction) and event.query_id is None:
+        if type(event) is Explicit or isinstance(event, FEEDBACK):
+            if type(event) is Correction and event.query_id is None:
                 self._correct(event, at_ms)
             elif (fate := self._answer(query, event, offset, at_ms)) is not Fate.APPLIED:
                 return fate
@@ -195,7 +235,11 @@ class _Batch:
             self._note_lesson(event, at_ms)
         else:
             self._apply(event, query, LogMoment(offset, at_ms))
-        self._sources[self._names.counted(event.principal), self._names.agent(event.agent), kind_of(event)] += 1
+        names = self._names
+        who = names.principals.get(event.principal)
+        if who is None or who is OVERFLOW:
+            who = names.counted(event.principal)
+        self._sources[who, names.agent(event.agent), kind_of(event)] += 1
         self._seen[fingerprint] = (offset, at_ms)
         return Fate.APPLIED
 
@@ -283,6 +327,9 @@ class _Batch:
         impression, day = shown.impression, at_ms // DAY_MS
         if self._attribute is not None:
             feedback = attributed(feedback, impression, self._attribute)
+        if type(feedback) is Explicit and feedback.content_hash is not None:
+            self._judge(query, shown, feedback, at_ms)
+            return
         where = self._under(shown, feedback.principal)
         if isinstance(feedback, Correction):
             word = corrected(feedback, at_ms, principal=where.principal, question=shown.asked())
@@ -294,15 +341,7 @@ class _Batch:
             self._note_context(query, shown, feedback, tally, day)
             return
         tally, within = self._drawn(impression.session_id, where.principal, day, drawn_by(credited))
-        if type(feedback) is Explicit and feedback.content_hash is not None:
-            if tally is self._sessions.shared:
-                verdict = self._verdict(query, shown, feedback, credited, at_ms)
-                verdict.within += within
-                verdict.beyond += not within
-                return
-            self._word(query, shown, credited[0], where, at_ms).note_with_question(tally)
-        else:
-            note_question(tally, day, shown.asked())
+        note_question(tally, day, shown.asked())
         note_credits(tally, credited, where, impression.results, day=day, surplus=not within)
         self._note_context(query, shown, feedback, tally, day)
         if isinstance(feedback, Selection):
@@ -313,20 +352,35 @@ class _Batch:
             shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
             self.change.shown[query] = shown
 
-    def _word(
-        self, query: bytes, shown: PendingImpression, credit: Credit, where: OutcomeScope, at_ms: int
-    ) -> ContentVerdict:
+    def _judge(self, query: bytes, shown: PendingImpression, verdict: Explicit, at_ms: int) -> None:
+        """A verdict on one result. Those that say the same on one day are noted together, at the end of the batch."""
+        day, session = at_ms // DAY_MS, shown.impression.session_id
+        key = verdict.principal, verdict.content_hash, verdict.signal, verdict.asked
+        same = shown.judged.get(key)
+        if same is None or same.day != day or shown.verdicts[same.about] is not same.last:
+            credited = credits_of(verdict, shown.impression, chosen=shown.chosen, rules=self._rules)
+            if not credited:
+                self._sessions.tally_of(session)  # where it counts as an event, if it says nothing
+                return
+            same = shown.judged[key] = self._equal_verdicts(query, shown, verdict, credited[0], at_ms)
+            self._verdicts.append(same)
+        where = self._drawn(session, same.word.principal, day, same.micro)
+        same.noted[where] = same.noted.get(where, 0) + 1
+
+    def _equal_verdicts(
+        self, query: bytes, shown: PendingImpression, verdict: Explicit, credit: Credit, at_ms: int
+    ) -> EqualVerdicts:
         """A principal's last word on a result; said again on the same day, it is the same word."""
-        content, share = credit.result.content_hash, shown.share_of_best(credit.result)
-        key = f"{where.principal}:{content}"
-        good, since = shown.verdicts.get(key, (None, 0))
-        if good is not credit.good or at_ms // DAY_MS > since // DAY_MS:
-            for other in self._open.pop((query, key), ()):
-                other.until_ms = 0  # whoever says so again says something new
-            since = max(at_ms, since + 1) if good is not None else at_ms
-            shown.verdicts[key] = credit.good, since
+        where, content = self._under(shown, verdict.principal), credit.result.content_hash
+        about = f"{where.principal}:{content}"
+        last = shown.verdicts.get(about)
+        if last is None or last[0] is not credit.good or at_ms // DAY_MS > last[1] // DAY_MS:
+            since = at_ms if last is None else max(at_ms, last[1] + 1)
+            last = shown.verdicts[about] = credit.good, since
             self.change.shown[query] = shown
-        return ContentVerdict(content, credit.good, since, credit.weight, where.principal, shown.asked(), share)
+        share = shown.share_of_best(credit.result)
+        word = ContentVerdict(content, credit.good, last[1], credit.weight, where.principal, shown.asked(), share)
+        return EqualVerdicts(word, credit, where, shown.impression.results, at_ms // DAY_MS, about, last)
 
     def _note_context(self, query: bytes, shown: PendingImpression, feedback: Feedback, tally: Tally, day: int) -> None:
         """What whoever made the answer says of its context: what was left out earns nothing of what comes (FBK-1)."""
@@ -339,43 +393,23 @@ class _Batch:
         shown.named = shown.named or isinstance(feedback, Inclusion)
         self.change.shown[query] = shown
 
-    def _verdict(
-        self, query: bytes, shown: PendingImpression, verdict: Explicit, credited: Sequence[Credit], at_ms: int
-    ) -> RepeatedVerdict:
-        """Most events are verdicts on one result, and repeat others: these are counted, and noted together."""
-        where, day = self._under(shown, verdict.principal), at_ms // DAY_MS
-        word = self._word(query, shown, credited[0], where, at_ms)
-        allowance = self._names.allowance(self._names.allowance_owner(where.principal, day), day)
-        source = self._names.principal(verdict.principal), self._names.agent(verdict.agent), kind_of(verdict)
-        span, page = (day * DAY_MS, (day + 1) * DAY_MS), shown.impression.results
-        first = RepeatedVerdict(
-            *span, *shown.moment, source, allowance, drawn_by(credited), credited, where, page, word
-        )
-        self._noted.append(first)
-        self._open[query, f"{where.principal}:{word.content}"].append(first)
-        if OVERFLOW not in source:
-            key = query, verdict.content_hash, verdict.signal, verdict.asked, verdict.principal, verdict.agent
-            self._verdicts[key] = first
-        return first
-
     def _note_verdicts(self) -> None:
-        questions: Counter[tuple[int, QuestionText]] = Counter()
-        for each in self._noted:
-            self._sources[each.source] += each.repeats
-            each.note(self._sessions.shared)
-            questions[each.word.at_ms // DAY_MS, each.word.question] += each.within + each.beyond
-        for (day, asked), times in questions.items():
-            note_question(self._sessions.shared, day, asked, times=times)
+        questions: Counter[tuple[Tally, int, QuestionText]] = Counter()
+        for each in self._verdicts:
+            for (tally, within), times in each.noted.items():
+                each.note(tally, within=within, times=times)
+                questions[tally, each.word.at_ms // DAY_MS, each.word.question] += times
+        for (tally, day, asked), times in questions.items():
+            note_question(tally, day, asked, times=times)
 
     def _drawn(
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
     ) -> tuple[Tally, bool]:
-        """Where evidence goes that draws on an allowance, and whether there was any left."""
+        """Where evidence goes that draws on an allowance, and whether there was any left, as far as that is decided."""
         tally, owner = self._sessions.tally_of(session), self._names.allowance_owner(principal, day)
         if tally is self._sessions.shared:
             return tally, self._names.allowance(owner, day, allowance).draw(micro, self._limits.daily_of(allowance))
-        draw = Draw(owner, day, allowance, micro, self._next_offset - 1)
-        return self._sessions.part_of(session, tally, draw)
+        return self._sessions.drawing(session, tally, Draw(owner, allowance, day), micro), True
 
     def _under(self, shown: PendingImpression, principal: str) -> OutcomeScope:
         """What feedback is kept under: the impression's scope and question, and who gives it."""

@@ -15,19 +15,69 @@ from typing import Any, Protocol
 
 from weft.catalog.catalog import Catalog
 from weft.catalog.store_id import OnOtherHosts, StoreGuard
-from weft.domain.errors import BrokerUnavailableError, StoreError
+from weft.domain.errors import BrokerUnavailableError, ConfigurationError, ModelUnavailableError, StoreError
+from weft.domain.events import Attribution
+from weft.domain.ids import ContentHash, GenerationId
+from weft.embedding.encoders.precision import pinned
 from weft.embedding.settings import EmbeddingSettings
+from weft.feedback.events.attributor import Attributor, texts_in
 from weft.feedback.publish.dead_letters import Republisher
 from weft.feedback.run.partitions import claimed, partition_folder, partitions_in, states_in
-from weft.feedback.run.responses import LiveAttribution
-from weft.feedback.run.updater import PartitionProgress, Updater, keep_up
-from weft.feedback.run.watch import Absence
-from weft.feedback.settings import FeedbackSettings
+from weft.feedback.run.updater import Absence, PartitionProgress, Updater, keep_up
+from weft.feedback.settings import AttributionSettings, FeedbackSettings
 from weft.feedback.store.report import Acceptance, losses_in
+from weft.indexes.chunk_store import ChunkStore
+from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.runtime.kafka.log import FETCH_BYTES
 from weft.runtime.kafka.reader import KafkaSource
 from weft.runtime.kafka.writer import KafkaPublisher, create_topic
 from weft.runtime.settings import ClusterSettings, KafkaSettings
+
+# Responses that come over the log without an attribution: what they rest on, by texts of the live generation (FBK-9).
+
+
+class LiveAttribution:
+    """Attributes responses to contents of whatever generation is live; used by one thread.
+
+    Nothing is loaded before the first response. Where no generation is live, it holds none of the contents, or there is
+    no encoder, a response speaks for all of its contents alike; the last is said once in the log.
+    """
+
+    def __init__(self, store: Path, rules: AttributionSettings, embedding: EmbeddingSettings) -> None:
+        self._catalog = Catalog(store)
+        self._rules = rules
+        self._embedding = embedding
+        self._live: GenerationId | None = None
+        self._chunks: ChunkStore | None = None
+        self._attributor: Attributor | None = None
+
+    def __call__(self, contents: Sequence[ContentHash], response: str) -> Attribution | None:
+        """What a response rests on among contents that it was given; None where nothing tells them apart."""
+        texts = {} if (chunks := self._current()) is None else texts_in(chunks, contents)
+        if not any(texts.values()):
+            return None
+        if self._attributor is None:
+            self._attributor = self._loaded()
+        return self._attributor.attribution(texts, response)
+
+    def _current(self) -> ChunkStore | None:
+        live = self._catalog.pointer().generation
+        if live != self._live:
+            if self._chunks is not None:
+                self._chunks.close()
+            self._live, self._chunks = live, None
+            if live is not None:
+                with contextlib.suppress(StoreError, OSError):  # who searches says what is wrong with it
+                    self._chunks = ChunkStore(self._catalog.folder_of(live) / CHUNKS_FOLDER)
+        return self._chunks
+
+    def _loaded(self) -> Attributor:
+        try:
+            return Attributor.load(self._rules, pinned(self._embedding, self._catalog.precisions()))
+        except (ModelUnavailableError, ConfigurationError) as error:
+            _log.warning("responses are shared equally by their contents: %s", error)
+            return Attributor(self._rules, None)
+
 
 _log = logging.getLogger(__name__)
 

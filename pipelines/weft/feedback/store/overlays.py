@@ -7,16 +7,15 @@ that merging sessions in any order, and taking one out again, is exact to the bi
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 from weft.catalog.overlays import SessionRows
 from weft.domain.arrays import Floats
-from weft.feedback.fold.quota import QuotaSegments
+from weft.feedback.fold.names import Draw
 from weft.feedback.fold.sessions import (
     OPEN,
+    OverlayTallies,
     Phase,
     SessionChanges,
     SessionLifecycle,
@@ -24,20 +23,75 @@ from weft.feedback.fold.sessions import (
     Timeline,
     silence_ms,
 )
-from weft.feedback.settings import FeedbackSettings, milliseconds
-from weft.feedback.store.quota_store import Group, drop_pending, parts_in, parts_of, pending_rows, write_parts
-from weft.feedback.store.rows import add_masses, delete_rows
+from weft.feedback.settings import FeedbackSettings, LimitSettings, milliseconds
+from weft.feedback.store.rows import Row, add_masses, columns_of, delete_rows
 from weft.learning.evidence import Evidence, EvidenceKey
-from weft.learning.parameters import SIGNAL
+from weft.learning.observe.impressions import EXAMINATION
+from weft.learning.parameters import SIGNAL, SURPLUS
 from weft.learning.pooling.gathering import Path
 from weft.learning.pooling.sessions import moments_among, observed_by
 from weft.learning.pooling.shrinkage import Moments
 from weft.learning.uses import UsageKey
 
+# One rule for what settled sessions draw on allowances (LRN-3, LRN-20): of all that those of a principal said on a day,
+# as large a share counts as its allowance leaves beside what was said outside of sessions. It follows from sums of
+# integers alone, so the order of merges changes nothing, and of one that is unlearned nothing is left. What nobody can
+# take out again is counted as it comes, up to the allowance (`updates`): that needs no sum for each principal.
+
+_OF = "payer = ? and allowance = ? and day = ?"
+
+
+def counted(connection: sqlite3.Connection, draws: Iterable[Draw], limits: LimitSettings) -> Evidence:
+    """What settled sessions have in the shared evidence by some allowances: what counts, and the rest as surplus."""
+    return Evidence.sum(_shared(connection, draw, limits.daily_of(draw.allowance)) for draw in draws)
+
+
+def drawn_by_settled(connection: sqlite3.Connection, draws: Iterable[Draw]) -> set[Draw]:
+    """Those allowances that settled sessions draw on."""
+    if connection.execute("select 1 from merged_evidence limit 1").fetchone() is None:
+        return set()
+    here = f"select 1 from merged_evidence where {_OF} limit 1"  # noqa: S608 - names of ours
+    return {draw for draw in draws if connection.execute(here, draw).fetchone()}
+
+
+def forget_days(connection: sqlite3.Connection, oldest_day: int) -> None:
+    """Forget what was drawn on days on which nothing more happens, where no remembered session may still change it."""
+    for table in ("allowances", "merged_evidence"):
+        remembered = (
+            f"select 1 from overlay_draws where overlay_draws.day = {table}.day"  # noqa: S608 - names of ours
+            f" and overlay_draws.payer = {table}.payer and overlay_draws.allowance = {table}.allowance"
+        )
+        delete_rows(connection, table, f"day < ? and not exists ({remembered})", (oldest_day,))
+    connection.execute("delete from newcomers where since <= ?", (oldest_day,))
+
+
+def _shared(connection: sqlite3.Connection, draw: Draw, daily: int) -> Evidence:
+    drawn = dict(connection.execute(f"select merged, micro from allowances where {_OF}", draw))  # noqa: S608
+    left, whole = max(0, daily - drawn.get(0, 0)), drawn.get(1, 0)
+    rows = connection.execute(f"select {_KEY}, micro from merged_evidence where {_OF}", draw)  # noqa: S608
+    all_of_it = {EvidenceKey(*key): micro for *key, micro in rows}
+    if whole <= left:
+        return Evidence(all_of_it)
+    counts = {key: micro * left // whole for key, micro in all_of_it.items()}
+    # Of clicks that do not count there is no trace: they stand beside what was shown, which counts as a whole.
+    beside = {
+        key._replace(parameter=SURPLUS + key.parameter): micro - counts[key]
+        for key, micro in all_of_it.items()
+        if key.parameter != EXAMINATION
+    }
+    return Evidence(counts | beside)
+
+
 PENDING, SETTLED = 0, 1
 """Whose rows of an overlay are: the session's alone, or a part of the shared evidence."""
 
-_TABLES = (("evidence", EvidenceKey._fields), ("usage", UsageKey._fields))
+_TABLES = {
+    "evidence": ("payer", "allowance", *EvidenceKey._fields),
+    "usage": UsageKey._fields,
+    "draws": Draw._fields,
+}
+"""What overlays hold: `overlay_evidence` and so on, behind the session's offset and whether it is settled."""
+_READ = {"evidence": EvidenceKey._fields, "usage": UsageKey._fields}
 _LIFE = ", ".join(SessionLifecycle._fields)
 
 
@@ -52,27 +106,30 @@ def select_lifecycles(condition: str) -> str:
     return f"select {_LIFE} from sessions {condition}"  # noqa: S608 - names of ours
 
 
-def add_evidence(connection: sqlite3.Connection, evidence: Evidence) -> None:
-    """Add to what all share, or take from it."""
-    for (table, fields), rows in zip(_TABLES, _rows_of(evidence), strict=True):
-        _add_to_shared(connection, table, fields, rows)
-
-
-def write_sessions(connection: sqlite3.Connection, sessions: Sessions, moved: Iterable[Group]) -> None:
-    """All evidence of a batch, and everything that it did to sessions."""
-    works = [*sessions.forgotten, *sessions.works.values()]
+def write_sessions(connection: sqlite3.Connection, sessions: Sessions, drawn: Mapping[Draw, int]) -> None:
+    """All evidence of a batch, what it drew outside of sessions, and everything that it did to sessions."""
+    works, limits = [*sessions.forgotten, *sessions.works.values()], sessions.rules.limits
+    moved = _moved(connection, works) | drawn_by_settled(connection, drawn)
+    before = counted(connection, moved, limits)
+    add_masses(connection, "allowances", [(*draw, 0, micro) for draw, micro in drawn.items()])
     for work in works:
         _move_stored(connection, work)
     frozen = sessions.tallies.freeze()
-    settled = [(work.life, Evidence.sum(frozen[each.number] for each in work.settled)) for work in works]
-    pending = [(work.life, frozen[work.pending.number]) for work in works if work.pending is not None]
-    of_parts = write_parts(connection, works, frozen, moved, limits=sessions.rules.limits)
-    shared = [frozen[sessions.shared.number], of_parts, *(evidence for _, evidence in settled)]
-    add_evidence(connection, Evidence.sum(shared))
-    _add_rows(connection, SETTLED, settled)
-    _add_rows(connection, PENDING, pending)
+    settled = [(work.life, each) for work in works for each in work.settled]
+    pending = [(work.life, work.pending) for work in works if work.pending is not None]
+    for kind, overlays in ((SETTLED, settled), (PENDING, pending)):
+        rows = _rows_of(overlays, frozen)
+        for table, some in rows.items():
+            add_masses(connection, f"overlay_{table}", [(session, kind, *row) for session, *row in some])
+        if kind == SETTLED:
+            _share(connection, {table: [row[1:] for row in some] for table, some in rows.items()}, sign=1)
+    shared = frozen[sessions.shared.number] + counted(connection, moved, limits) - before
+    for table, masses in (("evidence", shared.counts), ("usage", shared.usage)):
+        _add(connection, table, [(*key, micro) for key, micro in masses.items()])
     for work in sessions.forgotten:
-        _delete(connection, work.life)
+        for kind in (PENDING, SETTLED):
+            _drop_rows(connection, work.life, kind)
+        connection.execute("delete from sessions where offset = ?", (work.life.offset,))
     connection.executemany(
         f"insert or replace into sessions ({_LIFE}) values ({', '.join('?' * len(SessionLifecycle._fields))})",  # noqa: S608
         sessions.ended(),
@@ -96,15 +153,12 @@ def close_sessions(
             closing.works[work.life.session] = work
             closing.expire(work)
     if closing.works or closing.forgotten:
-        write_sessions(connection, closing, ())
+        write_sessions(connection, closing, {})
     return closing.merges
 
 
 def _works(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[SessionChanges]:
-    """Sessions to change, with what they draw on allowances."""
-    lifecycles = _lives(connection, condition, values)
-    parts = parts_of(connection, [life.offset for life in lifecycles])
-    return [SessionChanges(life, parts=parts.get(life.offset, QuotaSegments())) for life in lifecycles]
+    return [SessionChanges(life) for life in _lives(connection, condition, values)]
 
 
 def sessions_in(connection: sqlite3.Connection) -> list[SessionLifecycle]:
@@ -128,18 +182,17 @@ def merge_report_in(connection: sqlite3.Connection, session_id: str) -> str | No
 
 
 def overlay_in(connection: sqlite3.Connection, session_id: str, kind: int) -> Evidence:
-    """What a session has `PENDING`, or `SETTLED`: just what unlearning it takes out of the shared evidence.
+    """What a session has `PENDING`, or `SETTLED`: what it brought, however much of it counts.
 
     Nothing where it is not remembered.
     """
     life = session_in(connection, session_id)
     if life is None:
         return Evidence()
-    counts, usage = (_overlay_rows(connection, life.offset, kind, table, fields) for table, fields in _TABLES)
-    overlay = Evidence(
-        {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
+    return Evidence(
+        {EvidenceKey(*key): micro for *key, micro in _read(connection, life.offset, kind, "evidence")},
+        {UsageKey(*key): micro for *key, micro in _read(connection, life.offset, kind, "usage")},
     )
-    return overlay + parts_in(connection, life.offset, settled=kind == SETTLED)
 
 
 class Fork(NamedTuple):
@@ -207,84 +260,82 @@ def open_sessions_in(connection: sqlite3.Connection) -> Iterator[SessionRows]:
         OPEN,
     )
     for offset, session, base, started_ms in sessions:
-        yield SessionRows(session, base, started_ms, *(_pending(connection, offset, *table) for table in _TABLES))
+        yield SessionRows(session, base, started_ms, *(_read(connection, offset, PENDING, table) for table in _READ))
 
 
-def _pending(connection: sqlite3.Connection, session: int, table: str, fields: Sequence[str]) -> list[tuple[Any, ...]]:
-    """What only a session reads, sorted, each key once."""
-    masses: Counter[tuple[Any, ...]] = Counter()
-    rows = _overlay_rows(connection, session, PENDING, table, fields)
-    for *key, micro in chain(rows, pending_rows(connection, table, session)):
-        masses[tuple(key)] += micro
-    return [(*key, micro) for key, micro in sorted(masses.items())]
+def _read(connection: sqlite3.Connection, session: int, kind: int, table: str) -> list[tuple[Any, ...]]:
+    """What a session has of evidence or usage, sorted, each key once, whoever pays for it."""
+    key = ", ".join(_READ[table])
+    select = f"select {key}, sum(micro) from overlay_{table} where session = ? and settled = ?"  # noqa: S608
+    return connection.execute(f"{select} group by {key} order by {key}", (session, kind)).fetchall()
+
+
+def _moved(connection: sqlite3.Connection, works: Sequence[SessionChanges]) -> set[Draw]:
+    """The allowances on which settled sessions draw more, or less, after a batch."""
+    moved = {draw for work in works for each in work.settled for draw in each.drawn}
+    for work in works:
+        for kind, moves in ((SETTLED, work.unlearn), (PENDING, work.settle)):
+            if moves:
+                moved |= {Draw(*row[:-1]) for row in _overlay_rows(connection, work.life.offset, kind, "draws")}
+    return moved
 
 
 def _move_stored(connection: sqlite3.Connection, work: SessionChanges) -> None:
     """What becomes of the rows that a session had before the batch."""
-    life = work.life
+    offset = work.life.offset
     if work.unlearn:
-        _move_into_shared(connection, life, SETTLED, sign=-1)
-        _drop_rows(connection, life, SETTLED)
+        _share(connection, {table: _overlay_rows(connection, offset, SETTLED, table) for table in _TABLES}, sign=-1)
+        _drop_rows(connection, work.life, SETTLED)
     if work.settle:
-        _move_into_shared(connection, life, PENDING, sign=1)
-        _settle_rows(connection, life)
+        rows = {table: _overlay_rows(connection, offset, PENDING, table) for table in _TABLES}
+        _share(connection, rows, sign=1)
+        for table, some in rows.items():
+            add_masses(connection, f"overlay_{table}", [(offset, SETTLED, *row) for row in some])
     if work.settle or work.drop:
-        _drop_rows(connection, life, PENDING)
+        _drop_rows(connection, work.life, PENDING)
 
 
-def _move_into_shared(connection: sqlite3.Connection, life: SessionLifecycle, kind: int, *, sign: int) -> None:
-    for table, fields in _TABLES:
-        rows = [(*key, sign * micro) for *key, micro in _overlay_rows(connection, life.offset, kind, table, fields)]
-        _add_to_shared(connection, table, fields, rows)
+def _share(connection: sqlite3.Connection, rows: Mapping[str, Sequence[Row]], *, sign: int) -> None:
+    """Add rows of overlays to what all share, or take them out: at once, or where a share of them is counted."""
+    signed = {table: [(*row[:-1], sign * row[-1]) for row in some] for table, some in rows.items()}
+    _add(connection, "usage", signed["usage"])
+    _add(connection, "evidence", [row[2:] for row in signed["evidence"] if not row[0]])
+    _add(connection, "merged_evidence", [row for row in signed["evidence"] if row[0]])
+    _add(connection, "allowances", [(*row[:-1], 1, row[-1]) for row in signed["draws"]])
 
 
-def _add_to_shared(
-    connection: sqlite3.Connection, table: str, fields: Sequence[str], rows: Sequence[tuple[Any, ...]]
-) -> None:
+def _add(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) -> None:
     add_masses(connection, table, rows)
     # Evidence that was never there leaves no row behind.
     if taken := [row[:-1] for row in rows if row[-1] < 0]:
-        here = " and ".join(f"{name} = ?" for name in fields)
+        here = " and ".join(f"{name} = ?" for name in columns_of(connection, table)[:-1])
         connection.executemany(f"delete from {table} where {here} and micro = 0", taken)  # noqa: S608 - names of ours
 
 
-def _settle_rows(connection: sqlite3.Connection, life: SessionLifecycle) -> None:
-    for table, fields in _TABLES:
-        rows = _overlay_rows(connection, life.offset, PENDING, table, fields)
-        add_masses(connection, f"overlay_{table}", [(life.offset, SETTLED, *row) for row in rows])
-
-
-def _overlay_rows(
-    connection: sqlite3.Connection, session: int, kind: int, table: str, fields: Sequence[str]
-) -> list[tuple[Any, ...]]:
+def _overlay_rows(connection: sqlite3.Connection, session: int, kind: int, table: str) -> list[tuple[Any, ...]]:
     return connection.execute(
-        f"select {', '.join(fields)}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
+        f"select {', '.join(_TABLES[table])}, micro from overlay_{table} where session = ? and settled = ?",  # noqa: S608
         (session, kind),
     ).fetchall()
 
 
-def _add_rows(connection: sqlite3.Connection, kind: int, overlays: Iterable[tuple[SessionLifecycle, Evidence]]) -> None:
-    by_session = [(life.offset, _rows_of(evidence)) for life, evidence in overlays if not evidence.is_empty]
-    for index, (table, _) in enumerate(_TABLES):
-        rows = [(offset, kind, *row) for offset, some in by_session for row in some[index]]
-        add_masses(connection, f"overlay_{table}", rows)
-
-
-def _rows_of(evidence: Evidence) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
-    counts = [(*key, micro) for key, micro in evidence.counts.items()]
-    return counts, [(*key, micro) for key, micro in evidence.usage.items()]
+def _rows_of(
+    overlays: Iterable[tuple[SessionLifecycle, OverlayTallies]], frozen: Sequence[Evidence]
+) -> dict[str, list[tuple[Any, ...]]]:
+    """What a batch adds to overlays, the session's offset first."""
+    rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _TABLES}
+    for life, overlay in overlays:
+        for payer, tally in ((("", ""), overlay.free), *overlay.drawing.items()):
+            evidence = frozen[tally.number]
+            rows["evidence"] += [(life.offset, *payer, *key, micro) for key, micro in evidence.counts.items()]
+            rows["usage"] += [(life.offset, *key, micro) for key, micro in evidence.usage.items()]
+        rows["draws"] += [(life.offset, *draw, micro) for draw, micro in overlay.drawn.items()]
+    return rows
 
 
 def _drop_rows(connection: sqlite3.Connection, life: SessionLifecycle, kind: int) -> None:
-    for table, _ in _TABLES:
+    for table in _TABLES:
         delete_rows(connection, f"overlay_{table}", "session = ? and settled = ?", (life.offset, kind))
-
-
-def _delete(connection: sqlite3.Connection, life: SessionLifecycle) -> None:
-    _drop_rows(connection, life, PENDING)
-    _drop_rows(connection, life, SETTLED)
-    drop_pending(connection, life.offset)
-    connection.execute("delete from sessions where offset = ?", (life.offset,))
 
 
 def _lives(connection: sqlite3.Connection, condition: str, values: Iterable[object]) -> list[SessionLifecycle]:
@@ -295,19 +346,10 @@ _KEY = ", ".join(EvidenceKey._fields)
 _SIGNALS = f"{SIGNAL}.", f"{SIGNAL}/"
 """What lies between holds every parameter of a signal and nothing else: "/" follows "." in ASCII."""
 _ROWS = (
-    f"select {_KEY}, micro from overlay_evidence"  # noqa: S608 - names of ours
-    " where session = ? and settled = ? and parameter >= ? and parameter < ?"
+    f"select {_KEY}, sum(micro) from overlay_evidence"  # noqa: S608 - names of ours
+    f" where session = ? and settled = ? and parameter >= ? and parameter < ? group by {_KEY}"
 )
-_KEY_OF_PART = ", ".join(f"part_evidence.{name}" for name in EvidenceKey._fields)
-_COUNTED = (
-    f"select {_KEY_OF_PART}, sum(part_evidence.micro) from draws join part_evidence using (session, part)"  # noqa: S608
-    " where session = ? and settled = ? and counted = 1 and parameter >= ? and parameter < ?"
-    f" group by {_KEY_OF_PART}"
-)
-_NEWEST = (
-    "select offset, settled, (select coalesce(sum(micro), 0) from draws where session = offset and counted = 1)"
-    " from sessions where settled > 0 order by heard desc limit ?"
-)
+_NEWEST = "select offset, settled from sessions where settled > 0 order by heard desc limit ?"
 _SESSIONS = 300  # that tell κ within a factor of two, each for some kilobytes of memory
 
 
@@ -315,7 +357,7 @@ class SessionVariance:
     """What was read of completed sessions, so that each is read once; not a function of the log, as bases are not."""
 
     def __init__(self) -> None:
-        self._read: dict[tuple[int, int, int], Mapping[Path, Floats]] = {}
+        self._read: dict[tuple[int, int], Mapping[Path, Floats]] = {}
 
     def moments(self, connection: sqlite3.Connection) -> Moments:
         """Of the newest sessions that the shared evidence holds; inside the caller's transaction."""
@@ -326,5 +368,5 @@ class SessionVariance:
 
 
 def _signals_of(connection: sqlite3.Connection, session: int) -> Mapping[Path, Floats]:
-    rows = [connection.execute(select, (session, SETTLED, *_SIGNALS)) for select in (_ROWS, _COUNTED)]
-    return observed_by(Evidence.sum(Evidence({EvidenceKey(*key): micro for *key, micro in some}) for some in rows))
+    rows = connection.execute(_ROWS, (session, SETTLED, *_SIGNALS))
+    return observed_by(Evidence({EvidenceKey(*key): micro for *key, micro in rows}))

@@ -21,7 +21,7 @@ COUNTS = (
 )
 """What is told of partitions one by one and, added up, of all of them."""
 
-FORMAT = 1
+FORMAT = 2
 """Of a state's tables: it moves with every change of `schema.sql`."""
 
 _COUNTED = {"waiting", "open_sessions", "reasons"}  # are read from other tables than `progress`
@@ -226,11 +226,10 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
     Raises:
         StoreError: Another version of weft made them.
     """
-    columns = {name for _, name, *_ in connection.execute("pragma table_info(progress)")}
-    if not columns:
+    if not connection.execute("pragma table_info(progress)").fetchall():
         return False
     # It stands among the rows that are verified: damage to it is damage, and no other version's state.
-    (version,) = connection.execute("select format from progress").fetchone() if "format" in columns else (0,)
+    (version,) = connection.execute("select format from progress").fetchone()
     if version != FORMAT:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(

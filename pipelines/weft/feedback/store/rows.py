@@ -27,10 +27,10 @@ MASSES = (
     "allowances",
     "evidence",
     "heard",
+    "merged_evidence",
+    "overlay_draws",
     "overlay_evidence",
     "overlay_usage",
-    "part_evidence",
-    "part_usage",
     "usage",
 )
 """Tables whose last column is a mass under the key that the other columns are."""
@@ -61,7 +61,7 @@ def add_masses(connection: sqlite3.Connection, table: str, rows: Sequence[Row]) 
     """Add masses, each the last value of its row, to what lies under their keys in a table of `MASSES`."""
     if not rows:
         return
-    columns = _columns(connection, table)
+    columns = columns_of(connection, table)
     places, mass = ", ".join("?" * len(columns)), columns[-1]
     connection.executemany(
         f"insert into {table} ({', '.join(columns)}) values ({places})"  # noqa: S608 - names of ours
@@ -95,7 +95,7 @@ def protect(connection: sqlite3.Connection) -> None:
     summed = (*MASSES, *_WRITTEN)
     connection.executemany("insert into sums values (?, 0)", [(table,) for table in summed])
     for table in _tables(connection) - {*summed, "checks", "sums"}:
-        columns = _columns(connection, table)
+        columns = columns_of(connection, table)
         new, old = (f"row_hash({', '.join(f'{side}.{column}' for column in columns)})" for side in ("new", "old"))
         for event, rows, hashes in (("insert", 1, new), ("update", 0, f"{new} - {old}"), ("delete", -1, f"-{old}")):
             keep = f"update checks set rows = rows + {rows}, hashes = hashes + ({hashes}) where name = '{table}'"  # noqa: S608
@@ -171,7 +171,7 @@ def _wrapped(total: int) -> int:
 
 
 def _sums(connection: sqlite3.Connection, table: str) -> tuple[int, int]:
-    columns = ", ".join(_columns(connection, table))
+    columns = ", ".join(columns_of(connection, table))
     statement = f"select count(*), coalesce(sum(row_hash({columns})), 0) from {table}"  # noqa: S608 - names of ours
     rows, hashes = connection.execute(statement).fetchone()
     return rows, hashes
@@ -182,7 +182,8 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
     return {name for (name,) in names}
 
 
-def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Names of a table's columns."""
     return [row[1] for row in connection.execute(f"pragma table_info({table})")]
 
 

@@ -107,11 +107,13 @@ create table if not exists session_forks (
     settled integer not null,           -- events it had settled before
     report text                         -- what its last merge met
 );
--- What a session learned without drawing on an allowance: pending (settled = 0) is its own, settled (1) is a part of
--- `evidence`, told apart so that it can be taken out again.
+-- What a session learned: pending (settled = 0) is its own, settled (1) is a part of what all share, told apart so that it
+-- can be taken out again. `payer` and `allowance` say whose allowance it draws on, and which (empty: none).
 create table if not exists overlay_evidence (
     session integer not null,           -- its offset
     settled integer not null,
+    payer text not null,
+    allowance text not null,
     day integer not null,
     domain text not null,
     model text not null,
@@ -120,7 +122,7 @@ create table if not exists overlay_evidence (
     parameter text not null,
     bin text not null,
     micro integer not null,
-    primary key (session, settled, day, domain, model, agent, intent, parameter, bin)
+    primary key (session, settled, payer, allowance, day, domain, model, agent, intent, parameter, bin)
 ) without rowid;
 create table if not exists overlay_usage (
     session integer not null,
@@ -133,26 +135,21 @@ create table if not exists overlay_usage (
     micro integer not null,
     primary key (session, settled, day, content_hash, bin, principal, question)
 ) without rowid;
--- What sessions draw on allowances, in parts that count together or stand beside (quota.py). One of `session`
--- and `first` -1 is what was drawn outside of sessions, of a day that is over.
-create table if not exists draws (
-    principal text not null,
-    day integer not null,
-    allowance text not null default '', -- empty: of weights, else what is reported
-    first integer not null,             -- offset of the record that began the part
-    part integer not null,
-    session integer not null,           -- its offset
-    settled integer not null,
-    counted integer not null,           -- in `evidence` as it is, else beside its parameters, as surplus
-    micro integer not null,
-    primary key (principal, day, allowance, first, part)
-) without rowid;
-create index if not exists draws_of_session on draws (session, part);
-create index if not exists draws_counted on draws (principal, day, allowance, first, part) where counted = 1;
--- The evidence of those parts. What a session has beside them lies in its overlay.
-create table if not exists part_evidence (
+-- How much it draws on allowances.
+create table if not exists overlay_draws (
     session integer not null,
-    part integer not null,
+    settled integer not null,
+    payer text not null,
+    allowance text not null,
+    day integer not null,
+    micro integer not null,
+    primary key (session, settled, payer, allowance, day)
+) without rowid;
+create index if not exists draws_by_day on overlay_draws (day, payer, allowance);
+-- What draws on allowances of all sessions that are settled: a share of it is in `evidence` (allowances.py).
+create table if not exists merged_evidence (
+    payer text not null,
+    allowance text not null,
     day integer not null,
     domain text not null,
     model text not null,
@@ -161,18 +158,7 @@ create table if not exists part_evidence (
     parameter text not null,
     bin text not null,
     micro integer not null,
-    primary key (session, part, day, domain, model, agent, intent, parameter, bin)
-) without rowid;
-create table if not exists part_usage (
-    session integer not null,
-    part integer not null,
-    day integer not null,
-    content_hash text not null,
-    bin text not null,
-    principal text not null,
-    question text not null default '',  -- empty: none is known
-    micro integer not null,
-    primary key (session, part, day, content_hash, bin, principal, question)
+    primary key (payer, allowance, day, domain, model, agent, intent, parameter, bin)
 ) without rowid;
 create table if not exists dead_letters (
     offset integer primary key,
@@ -199,13 +185,14 @@ create table if not exists overflow (
     kind text primary key,
     events integer not null
 ) without rowid;
--- How much a principal drew on one of its allowances of a day, outside of sessions that can be unlearned.
+-- How much was drawn on a principal's allowances of a day, outside of sessions and by those that are settled.
 create table if not exists allowances (
+    payer text not null,
+    allowance text not null,            -- empty: of weights, else what is reported
     day integer not null,
-    principal text not null,
-    allowance text not null default '', -- empty: of weights, else what is reported
+    merged integer not null,            -- 1: by settled sessions
     micro integer not null,
-    primary key (day, principal, allowance)
+    primary key (day, payer, allowance, merged)
 ) without rowid;
 -- Principals among `names` that share one allowance of every day before the one from which on they have a history (names.py).
 create table if not exists newcomers (

@@ -39,8 +39,7 @@ from weft.feedback.fold.names import (
 )
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
 from weft.feedback.store.deduplication import SeenIndex, read_seen, write_seen
-from weft.feedback.store.overlays import close_sessions, lifecycle_of, select_lifecycles, write_sessions
-from weft.feedback.store.quota_store import forget_days, parts_of
+from weft.feedback.store.overlays import close_sessions, forget_days, lifecycle_of, select_lifecycles, write_sessions
 from weft.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
 from weft.learning.evidence import Evidence, EvidenceKey, table_of
 from weft.learning.uses import UsageKey
@@ -97,7 +96,6 @@ def read_batch_state(
     ):
         life = lifecycle_of(row)
         stored.lifecycles[life.session] = life
-    stored.parts = parts_of(connection, [life.offset for life in stored.lifecycles.values()])
     principals = {
         *filter(None, arrivals.principals),
         *(each.feedback.principal for some in stored.waiting.values() for each in some),
@@ -110,7 +108,7 @@ def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSetting
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
     write_names(connection, change.names)
     taken_back = forget_principals(connection, change.unlearned) if change.unlearned else 0
-    write_sessions(connection, change.sessions, change.names.drawn_on())
+    write_sessions(connection, change.sessions, change.names.drawn())
     write_seen(connection, change.seen)
     add_masses(connection, "heard", [(*source, events) for source, events in change.sources.items()])
     _write_shown(connection, change)
@@ -167,7 +165,7 @@ def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, s
     fingerprints = list(principals.values())
     for place in range(0, len(fingerprints), _AT_ONCE):
         some = fingerprints[place : place + _AT_ONCE]
-        for table in ("usage", "overlay_usage", "part_usage"):
+        for table in ("usage", "overlay_usage"):
             delete_rows(connection, table, f"principal in ({', '.join('?' * len(some))})", some)
     rows = connection.execute("select offset, feedback from waiting").fetchall()
     waiting = [(offset,) for offset, feedback in rows if _feedback.decode(feedback).principal in principals]
@@ -319,7 +317,7 @@ def read_names(
         existing = matching(connection, "select name from names where kind = ? and name in", some, kind)
         names.existing.update((kind, name) for (name,) in existing)
     for (day,) in connection.execute("select distinct day from allowances").fetchall():
-        drawn = "select principal, allowance, micro from allowances where day = ? and principal in"
+        drawn = "select payer, allowance, micro from allowances where day = ? and merged = 0 and payer in"
         for fingerprint, name, micro in matching(connection, drawn, {NEWCOMERS, *fingerprints}, day):
             names.allowances[day, fingerprint, name] = Allowance(micro)
     names.since.update(matching(connection, "select principal, since from newcomers where principal in", fingerprints))
@@ -331,8 +329,6 @@ def write_names(connection: sqlite3.Connection, names: NameTracker) -> None:
     """What a batch changed."""
     connection.executemany("insert into names (kind, number, name) values (?, ?, ?)", names.new)
     connection.executemany("insert into newcomers (principal, since) values (?, ?)", names.admitted)
-    drawn = [(*key, allowance.drawn) for key, allowance in names.allowances.items() if allowance.drawn]
-    add_masses(connection, "allowances", drawn)
     connection.executemany(
         "insert into overflow values (?, ?) on conflict do update set events = events + excluded.events",
         list(names.overflowed.items()),

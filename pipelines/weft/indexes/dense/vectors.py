@@ -119,6 +119,7 @@ class DenseIndex:
         unit = self.vectors(np.arange(len(self))) if self._exact is None else self._exact
         for start in range(0, len(unit), _ROWS_TOGETHER):
             for row, similarities in enumerate(unit[start : start + _ROWS_TOGETHER] @ unit.T, start):
+                # Products of matrices round by their shape: single precision proposes a little more, double decides.
                 near = np.flatnonzero(similarities >= np.float32(least) - _ROUNDING)
                 others, cosines = self._refined(unit[row], near[near != row], k)
                 pairs = zip(others.tolist(), cosines.tolist(), strict=True)
@@ -218,6 +219,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedInd
         return exact
     sample = evenly_spaced(len(stored), TUNING.recall_sample)
     truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
+    # Cheap to costly, and the first that reaches the target is taken: what it costs to search is decided here, once.
     for approximate, most, share in _attempts(stored, settings, trained):
         for facts in _efforts(approximate, most):
             neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
@@ -296,6 +298,7 @@ def _inherited(trained: Path, stored: np.ndarray) -> Any | None:
         return None
     index: Any = faiss.read_index(str(trained))
     wanted = _lists(len(stored))
+    # Within a factor of `outgrown` of as many lists as the corpus asks for, either way.
     if index.d != stored.shape[1] or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
         return None
     index.reset()
@@ -367,6 +370,7 @@ def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> lis
     rows = np.full((len(sample), depth + 1), -1, dtype=np.int64)
     for start in range(0, len(stored), _ADD_ROWS):
         similarities = queries @ _unit(np.asarray(stored[start : start + _ADD_ROWS])).T
+        # The best so far compete with every block: memory is that of a block, and the result that of all at once.
         similarities = np.concatenate([best, similarities], axis=1)
         places = np.concatenate(
             [rows, np.tile(np.arange(start, start + similarities.shape[1] - depth - 1), (len(rows), 1))], axis=1

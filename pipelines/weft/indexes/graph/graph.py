@@ -45,7 +45,7 @@ GRAPH_FOLDER = "graph"
 """Folder of the graph in a generation."""
 
 ANALYTICS_FILE = "analytics.parquet"
-"""File of what the graph says of each place; absent where that is switched off, and in older generations."""
+"""File of what the graph says of each place; absent where that is switched off."""
 
 FORMER_DEGREES = 7
 """Generations that a change of degree is told over (GRA-2)."""
@@ -253,9 +253,7 @@ class Graph:
 
     def degree_changes(self) -> np.ndarray | None:
         """By how much each content's degree changed, float64 (contents,), NaN without; None where that is not known."""
-        if self.analytics is None or "degree_change" not in self.analytics.column_names:
-            return None
-        return self.analytics["degree_change"].to_numpy()[: len(self._contents)]
+        return None if self.analytics is None else self.analytics["degree_change"].to_numpy()[: len(self._contents)]
 
     def table(self, name: str) -> pa.Table:
         """The stored nodes or edges as they are."""
@@ -296,10 +294,7 @@ class Graph:
 
     @cached_property
     def _edges(self) -> pa.Table:
-        edges = self._edges_file.read()
-        if "time" not in edges.column_names:  # of generations that were built before edges had times
-            edges = edges.append_column("time", pa.nulls(edges.num_rows, pa.float64()))
-        return edges.select(EDGES.names).combine_chunks()
+        return self._edges_file.read().select(EDGES.names).combine_chunks()
 
     @cached_property
     def _nodes(self) -> pa.Table:

@@ -81,6 +81,8 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
         run(name)
     _bearers(connection, tables)
     _wants(connection)
+    # Where imports lead comes before names are met: a file means what it imported, also where that was passed on to it
+    # by another. Names that thousands bear are left out before the join, which would be as large as their product.
     for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "few", "met", "found"):
         run(name)
     shares = pa.Table.from_pylist(

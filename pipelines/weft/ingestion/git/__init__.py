@@ -1,1 +1,1 @@
-"""What git knows of a folder, read without running git: rules, tracked files, settings; and, with git, its history."""
+"""What git knows of a folder, asked without running anything that a repository configures: its files, its history."""

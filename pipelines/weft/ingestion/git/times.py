@@ -1,9 +1,4 @@
-"""When and by whom the files of a repository were last committed, without running anything that it configures (ING-2).
-
-Git reads a repository's objects through a bare one of our own, made for the occasion. So neither settings, hooks,
-filters, helpers nor remotes of the repository itself come into play: a tree may hold any of them, and a `.git/config`
-may name programs.
-"""
+"""When and by whom the files of a repository were last committed (ING-2)."""
 
 from __future__ import annotations
 
@@ -11,14 +6,12 @@ import contextlib
 import hashlib
 import os
 import re
-import select
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.ingestion.git.protected import ProtectedGit
 from weft.ingestion.git.repository import Repository, repository_above
 from weft.ingestion.git.safe_files import read_bounded
 from weft.ingestion.metadata.assigned import calendar_seconds
@@ -26,10 +19,6 @@ from weft.ingestion.metadata.assigned import calendar_seconds
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINE_BYTES = 4096  # of a file that holds one name
 _REFS_BYTES = 1 << 24  # of packed-refs and shallow
-_BLOCK = 1 << 16
-_OUTPUT_BYTES = 1 << 30  # a history of a million commits names about ten million files
-_MEMORY_BYTES = 1 << 32  # address space of git, into which it maps what it reads
-_ULIMIT = 'ulimit -v "$1" && shift && exec "$@"'  # a repository may hold objects that take any amount of memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +48,17 @@ def last_commits(root: Path, *, within_s: float) -> dict[bytes, Commit]:
     inside = os.fsencode(root.relative_to(repository.top))
     prefix = b"" if inside == b"." else inside + b"/"
     with tempfile.TemporaryDirectory(prefix="weft-git-") as folder, contextlib.suppress(OSError):
-        _make_bare(Path(folder), head, _bytes(repository.shared / "shallow", _REFS_BYTES))
-        git = _Git(Path(folder), repository.shared / "objects", within_s)
+        git = ProtectedGit(
+            Path(folder), within_s, head=head, wide=len(head) > 40, objects=repository.shared / "objects"
+        )
+        if shallow := _bytes(repository.shared / "shallow", _REFS_BYTES):
+            (Path(folder) / "shallow").write_bytes(shallow)
         blobs = _blobs(git, head, prefix)
         return {path.removeprefix(prefix): commit for path, commit in _commits(git, head, prefix, blobs)}
     return {}
 
 
-def _blobs(git: _Git, head: str, prefix: bytes) -> dict[bytes, str]:
+def _blobs(git: ProtectedGit, head: str, prefix: bytes) -> dict[bytes, str]:
     blobs = {}
     for entry in git.records("ls-tree", "-r", "-z", "--full-tree", head, *_within(prefix)):
         facts, _, path = entry.partition(b"\t")
@@ -76,7 +68,7 @@ def _blobs(git: _Git, head: str, prefix: bytes) -> dict[bytes, str]:
     return blobs
 
 
-def _commits(git: _Git, head: str, prefix: bytes, blobs: Mapping[bytes, str]) -> Iterator[tuple[bytes, Commit]]:
+def _commits(git: ProtectedGit, head: str, prefix: bytes, blobs: Mapping[bytes, str]) -> Iterator[tuple[bytes, Commit]]:
     """Newest first, until every file was seen; the mark is the head's own name, which no path can know."""
     unseen = dict(blobs)
     mark = f"{head}\t".encode()
@@ -96,70 +88,6 @@ def _commits(git: _Git, head: str, prefix: bytes, blobs: Mapping[bytes, str]) ->
 
 def _within(prefix: bytes) -> tuple[str, ...]:
     return ("--", os.fsdecode(prefix)) if prefix else ()
-
-
-class _Git:
-    """Runs git on the objects of a repository, within limits of time, bytes and memory."""
-
-    def __init__(self, folder: Path, objects: Path, within_s: float) -> None:
-        self._ends = time.monotonic() + within_s
-        others = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        self._environment = {
-            **others,
-            "HOME": str(folder),
-            "LC_ALL": "C",
-            "GIT_DIR": str(folder),
-            "GIT_OBJECT_DIRECTORY": str(objects),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_ALLOW_PROTOCOL": "none",  # a repository without all of its objects would have them fetched
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_TERMINAL_PROMPT": "0",
-        }
-
-    def records(self, *arguments: str) -> Iterator[bytes]:
-        """What git prints, up to each zero byte; what it prints beyond the limits is left out."""
-        limits = ("/bin/sh", "-c", _ULIMIT, "sh", str(_MEMORY_BYTES >> 10))
-        options = ("--literal-pathspecs", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-        process = subprocess.Popen(
-            [*limits, "git", *options, "-c", "core.packedGitLimit=256m", *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=self._environment,
-        )
-        with process:
-            try:
-                rest = b""
-                for block in self._blocks(process):
-                    *whole, rest = (rest + block).split(b"\0")
-                    yield from whole
-            finally:
-                process.kill()
-
-    def _blocks(self, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
-        if process.stdout is None:
-            return
-        left_bytes = _OUTPUT_BYTES
-        poll = select.poll()
-        poll.register(process.stdout, select.POLLIN)
-        while left_bytes > 0 and poll.poll(max(0.0, self._ends - time.monotonic()) * 1000):
-            block = os.read(process.stdout.fileno(), _BLOCK)
-            if not block:
-                return
-            left_bytes -= len(block)
-            yield block
-
-
-def _make_bare(folder: Path, head: str, shallow: bytes) -> None:
-    for name in ("objects", "refs"):
-        (folder / name).mkdir()
-    (folder / "HEAD").write_text(f"{head}\n", encoding="ascii")
-    wide = "[extensions]\nobjectformat = sha256\n" if len(head) > 40 else ""
-    (folder / "config").write_text(f"[core]\nrepositoryformatversion = {int(bool(wide))}\nbare = true\n{wide}", "ascii")
-    if shallow:
-        (folder / "shallow").write_bytes(shallow)
 
 
 def _head(repository: Repository) -> str | None:

@@ -74,6 +74,8 @@ def main() -> None:
         return load_word_vectors(confinement.embedding)(texts)  # only conversations need them
 
     chunkers = chunkers_with(similarity)
+    # Set once all is loaded: from here on what is refused is a document's doing, and no import of ours fails by it.
+    # Frozen, what was loaded is not walked by the collector for each document.
     resource.setrlimit(resource.RLIMIT_AS, (confinement.memory_bytes, confinement.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.freeze()

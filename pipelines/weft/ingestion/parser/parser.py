@@ -74,6 +74,7 @@ class Parser:
             return self._ask(request)
         except ChildDiedError as error:
             death = error
+        # A document that took all its time would take it again. One that died early may have met the machine's trouble.
         if death.reason != TIMEOUT and death.elapsed_s < cpu_s / 2:
             try:
                 return self._ask(request)
@@ -164,6 +165,7 @@ class _Child:
                     raise self._death(time.monotonic() - begun, used_bytes)
                 inbox += data
             else:
+                # Looked at while it works: of a process that crashed nobody can ask how much it had.
                 used_bytes = max(used_bytes, _address_space(self._process.pid))
                 if time.monotonic() > begun + limit_s + _GRACE_S:
                     raise ChildDiedError(TIMEOUT, f"expected an answer within {limit_s:.1f} s, found none", limit_s)

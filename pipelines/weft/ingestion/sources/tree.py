@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
 from pathlib import Path
 
-from weft.ingestion.git.ignore import IGNORE_FILE, IGNORE_FILE_BYTES, IgnoreRules, excluded
-from weft.ingestion.git.repository import Checkout, Repository, checkout_of, repository_above, repository_at
-from weft.ingestion.git.safe_files import MAX_DEPTH, UnreadableError, content_of, opened_folder
-
-# A folder above a source may let nobody list it.
-_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC
+from weft.ingestion.git.files import ProjectFiles, files_of
+from weft.ingestion.git.repository import Repository, repository_above, repository_at
+from weft.ingestion.git.rules import PathRules
+from weft.ingestion.git.safe_files import MAX_DEPTH, opened_folder
 
 QuotaSegments = tuple[str, ...]
 """A path as the names that lead to it."""
@@ -60,26 +58,17 @@ def listed(
     has rules of its own. Links, devices and folders that cannot be listed are named too: reading them tells why they
     cannot be read.
     """
-    walk = _Walk(root, frozenset(skipped), left_out, IgnoreRules("\n".join(secrets).encode()))
+    walk = _Walk(root, frozenset(skipped), left_out, PathRules(secrets))
     return TreeListing(list(walk.paths()), dict(sorted(walk.left_out.items())))
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to be listed, or another entry."""
+    """A folder to be listed."""
 
     path: QuotaSegments
-    checkout: Checkout
-    way: QuotaSegments = ()  # names from the top of its working tree
-    # those in force for it, each with the length of the way to its base, the weakest first
-    rules: tuple[tuple[int, IgnoreRules], ...] = ()
-    only_tracked: bool = False  # whether rules exclude it, so that nothing but tracked files counts
-
-    def inner(self, name: str, rules: tuple[tuple[int, IgnoreRules], ...], *, is_folder: bool) -> _Folder:
-        """An entry of it, under its own rules too."""
-        way = (*self.way, name)
-        ignored = self.only_tracked or excluded(_joined(way), rules, is_folder=is_folder)
-        return _Folder((*self.path, name), self.checkout, way, rules, ignored)
+    start: int  # how many names lead to the folder that its files were asked of
+    files: ProjectFiles
 
 
 @dataclass(slots=True)
@@ -87,13 +76,13 @@ class _Walk:
     root: Path
     skipped: frozenset[str]
     store: QuotaSegments | None
-    secrets: IgnoreRules
+    secrets: PathRules
     left_out: Counter[SkipReason] = field(default_factory=Counter)
     _walked: set[Path] = field(default_factory=set)
     _linked: list[tuple[QuotaSegments, Repository]] = field(default_factory=list)
 
     def paths(self) -> Iterator[QuotaSegments]:
-        yield from self._below(self._start())
+        yield from self._below(self._top((), repository_above(self.root)))
         while self._linked:
             # The working tree of the repository's own branch stands for all others.
             path, repository = next((one for one in self._linked if one[1].head == one[1].main_head), self._linked[0])
@@ -103,26 +92,10 @@ class _Walk:
             else:
                 yield from self._below(self._top(path, repository))
 
-    def _start(self) -> _Folder:
-        """The root, with the rules of folders above, unless these exclude it: who names such a folder means it."""
-        repository = repository_above(self.root)
-        top = self._top((), repository)
-        if repository is None:
-            return top
-        way = self.root.relative_to(repository.top).parts
-        rules = top.rules
-        for depth in range(len(way)):
-            rules += _with_length(way[:depth], _rules_above(repository.top.joinpath(*way[:depth]), top.checkout))
-            if excluded(_joined(way[: depth + 1]), rules, is_folder=True):
-                rules = ()
-                break
-        return _Folder((), top.checkout, way, rules)
-
     def _top(self, path: QuotaSegments, repository: Repository | None) -> _Folder:
-        checkout = checkout_of(repository, os.environ)
         if repository is not None:
             self._walked.add(repository.shared)
-        return _Folder(path, checkout, rules=tuple((0, one) for one in checkout.rules))
+        return _Folder(path, len(path), files_of(repository, self.root.joinpath(*path)))
 
     def _below(self, start: _Folder) -> Iterator[QuotaSegments]:
         waiting = [start]
@@ -131,80 +104,61 @@ class _Walk:
             try:
                 with opened_folder(self.root, folder.path) as descriptor:
                     entries = sorted(_entries(descriptor), key=lambda entry: os.fsencode(entry[0]))
-                    rules = folder.rules + _with_length(folder.way, _rules(descriptor, folder.checkout))
             except OSError:
                 yield folder.path
                 continue
             below = []
-            for name, is_folder in entries:
-                inner = folder.inner(name, rules, is_folder=is_folder)
-                reason = self._reason(inner, is_folder=is_folder)
+            for name, kind in entries:
+                path = (*folder.path, name)
+                reason = self._reason(folder, path, kind)
                 if reason is not None:
                     self.left_out[reason] += 1
-                elif not is_folder or len(inner.path) > MAX_DEPTH:
-                    yield inner.path
-                elif (entered := self._entered(inner)) is not None:
+                elif kind is not _Kind.FOLDER or len(path) > MAX_DEPTH:
+                    yield path
+                elif (entered := self._entered(folder, path)) is not None:
                     below.append(entered)
             waiting.extend(reversed(below))
 
-    def _reason(self, inner: _Folder, *, is_folder: bool) -> SkipReason | None:
+    def _reason(self, folder: _Folder, path: QuotaSegments, kind: _Kind) -> SkipReason | None:
         """Why an entry is left out, if it is."""
-        if inner.path[-1] in self.skipped:
+        is_folder = kind is _Kind.FOLDER
+        if path[-1] in self.skipped:
             return SkipReason.SKIPPED
-        if inner.path == self.store:
+        if path == self.store:
             return SkipReason.STORE
-        if self.secrets.verdict(_joined(inner.path), is_folder=is_folder):
+        if self.secrets.verdict("/".join(path), is_folder=is_folder):
             return SkipReason.SECRET
-        tracked, way = inner.checkout.tracked, _joined(inner.way)
-        is_tracked = tracked.has_below(way) if is_folder else tracked.has(way)
-        return SkipReason.IGNORED if inner.only_tracked and not is_tracked else None
+        # Git knows no devices.
+        if kind is _Kind.OTHER or not folder.files.leaves_out(path[folder.start :], is_folder=is_folder):
+            return None
+        return SkipReason.IGNORED
 
-    def _entered(self, inner: _Folder) -> _Folder | None:
+    def _entered(self, folder: _Folder, path: QuotaSegments) -> _Folder | None:
         """A folder as it is listed, in a repository of its own if it is one; None where that is not now, or never."""
-        tracked, way = inner.checkout.tracked, _joined(inner.way)
-        is_submodule = tracked.has_submodule(way)
-        if tracked.has_below(way) and not is_submodule:
-            return inner
-        repository = repository_at(self.root.joinpath(*inner.path))
+        if not folder.files.is_apart(path[folder.start :]):
+            return _Folder(path, folder.start, folder.files)
+        repository = repository_at(self.root.joinpath(*path))
         if repository is None:
-            return replace(inner, only_tracked=True) if is_submodule else inner
+            return None
         if repository.shared in self._walked:
             self.left_out[SkipReason.WORKTREE] += 1
             return None
         if repository.is_linked:
-            self._linked.append((inner.path, repository))
+            self._linked.append((path, repository))
             return None
-        return self._top(inner.path, repository)
+        return self._top(path, repository)
 
 
-def _joined(path: QuotaSegments) -> bytes:
-    return os.fsencode("/".join(path))
+class _Kind(Enum):
+    FILE, FOLDER, OTHER = range(3)
 
 
-def _with_length(way: QuotaSegments, rules: IgnoreRules | None) -> tuple[tuple[int, IgnoreRules], ...]:
-    """Rules of one folder, with the length of the way there and the slash behind it."""
-    return ((len(_joined(way)) + bool(way), rules),) if rules else ()
-
-
-def _entries(descriptor: int) -> list[tuple[str, bool]]:
+def _entries(descriptor: int) -> list[tuple[str, _Kind]]:
     with os.scandir(descriptor) as entries:
-        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+        return [(entry.name, _kind_of(entry)) for entry in entries]
 
 
-def _rules_above(folder: Path, checkout: Checkout) -> IgnoreRules | None:
-    try:
-        descriptor = os.open(folder, _WAY)
-    except OSError:
-        return None
-    try:
-        return _rules(descriptor, checkout)
-    finally:
-        os.close(descriptor)
-
-
-def _rules(folder: int, checkout: Checkout) -> IgnoreRules | None:
-    try:
-        data, _ = content_of(IGNORE_FILE, folder, IGNORE_FILE_BYTES)
-    except (OSError, UnreadableError):
-        return None
-    return IgnoreRules(data, ignore_case=checkout.ignore_case)
+def _kind_of(entry: os.DirEntry[str]) -> _Kind:
+    if entry.is_dir(follow_symlinks=False):
+        return _Kind.FOLDER
+    return _Kind.FILE if entry.is_symlink() or entry.is_file(follow_symlinks=False) else _Kind.OTHER

@@ -23,7 +23,8 @@ from weft.domain.matching import TermWeights
 from weft.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key
 from weft.embedding.encoders.precision import instructions_of
 from weft.embedding.late_interaction import compressed
-from weft.embedding.ports import TermEncoder, TextEncoder
+from weft.embedding.models import SPARSE_MODULE
+from weft.embedding.ports import TermEncoder, TermHead, TextEncoder
 from weft.embedding.projection import stored_projection
 from weft.embedding.settings import EmbeddingSettings
 from weft.embedding.tokens import TokenCounter, load_token_counter
@@ -35,12 +36,10 @@ from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 if TYPE_CHECKING:
-    from weft.embedding.encoders.sparse_head import SparseHead
     from weft.extraction.entities import EntityExtractor
 
 ENCODER = "weft.embedding.encoders.encoder:load_encoder"
-SPARSE_ENCODER = "weft.embedding.encoders.encoder:load_sparse_encoder"
-SPARSE_HEAD = "weft.embedding.encoders.sparse_head:SparseHead"
+_TERMS, _TERM_HEAD = f"{SPARSE_MODULE}:load_sparse_encoder", f"{SPARSE_MODULE}:SparseHead"
 EXTRACTOR = "weft.extraction.entities:EntityExtractor"
 
 Value = TypeVar("Value")
@@ -91,7 +90,7 @@ class FindEntities(UnitWorker):
 class WeighTerms(UnitWorker):
     """Learned weights of the terms of each distinct text; texts seen before come from the cache (RET-7, ING-20)."""
 
-    def __init__(self, settings: EmbeddingSettings, made_with: str, cache: Path, maker: str = SPARSE_ENCODER) -> None:
+    def __init__(self, settings: EmbeddingSettings, made_with: str, cache: Path, maker: str = _TERMS) -> None:
         self._settings = settings
         self._made_with = made_with
         self._maker = maker
@@ -193,7 +192,8 @@ class Embed(UnitWorker):
 
         vectors, per_text = self._encoder.encode_tokens(texts, keep)
         tokens, of_tokens = zip(*per_text, strict=True)
-        weights = [None] * len(texts) if head is None else head.of_texts(texts, of_tokens, head.settings.most_terms)
+        most = self._settings.sparse.most_terms
+        weights = [None] * len(texts) if head is None else head.of_texts(texts, of_tokens, most)
         return [Embedded(*one) for one in zip(vectors.astype(STORED), tokens, weights, strict=True)]
 
     def _texts(self, unit: Unit) -> dict[ContentHash, str]:
@@ -220,8 +220,8 @@ class Embed(UnitWorker):
         return encoder
 
     @cached_property
-    def _head(self) -> SparseHead | None:
-        return pkgutil.resolve_name(SPARSE_HEAD)(self._settings) if self._weighs else None
+    def _head(self) -> TermHead | None:
+        return pkgutil.resolve_name(_TERM_HEAD)(self._settings) if self._weighs else None
 
     @cached_property
     def _counter(self) -> TokenCounter:

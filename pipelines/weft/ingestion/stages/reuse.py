@@ -21,9 +21,9 @@ from weft.domain.documents import Document
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId
 from weft.embedding.encoders.precision import ROUNDED_APART
-from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, FORMAT, Manifest, read_generation_manifest
+from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, Manifest, read_generation_manifest
 from weft.indexes.merge import REPEATED, MergedTables
-from weft.runtime.storage.files import canonical, files_below, verify_some, write_atomically
+from weft.runtime.storage.files import canonical, files_below, verify_some
 from weft.runtime.storage.sqlite import blob_key
 
 log = logging.getLogger(__name__)
@@ -65,9 +65,6 @@ class DocumentKeys:
         plain = documents.filter(pc.invert(pc.is_in(documents["uri"], value_set=noted)))
         return cls([str(key) for key in plain["made_from"].to_pylist()])
 
-    def __or__(self, other: DocumentKeys) -> DocumentKeys:
-        return DocumentKeys([key.decode() for key in np.union1d(self._keys, other._keys).tolist()])
-
     def __contains__(self, key: str) -> bool:
         wanted = np.array(key[: _KEY.itemsize], dtype=_KEY)
         at = int(np.searchsorted(self._keys, wanted))
@@ -75,38 +72,6 @@ class DocumentKeys:
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def as_bytes(self) -> bytes:
-        """All keys, one after the other."""
-        return self._keys.tobytes()
-
-
-@dataclass(frozen=True, slots=True)
-class EquivalentKeys:
-    """Further keys of the live generation's documents, under which the same content came out in a later run.
-
-    Code that cuts changes more often than what it makes of a document. A run that makes the live content again
-    publishes nothing; without these keys all later ones would cut everything again. A cache: what is lost is cut anew.
-    """
-
-    path: Path
-
-    def of(self, generation: GenerationId) -> DocumentKeys:
-        """The keys noted for this generation; none where another one's are noted."""
-        try:
-            noted, _, keys = self.path.read_bytes().partition(b"\n")
-        except FileNotFoundError:
-            return DocumentKeys()
-        if noted.decode("utf-8", "replace") != generation:
-            return DocumentKeys()
-        size = _KEY.itemsize
-        whole = (keys[start : start + size] for start in range(0, len(keys) - size + 1, size))
-        return DocumentKeys([key.decode("ascii", "replace") for key in whole])
-
-    def note(self, generation: GenerationId, staged: Path) -> None:
-        """Remember the keys of a staged generation, whose content turned out to be that of `generation`."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self.path, generation.encode() + b"\n" + DocumentKeys.of(staged).as_bytes())
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +97,13 @@ class Base:
             log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
             return cls(live)
         folder = catalog.folder_of(live)
-        if full or manifest.format != FORMAT:
+        if full:
             return cls(live, sources=manifest.sources, earlier=_with_whole_tables(folder, manifest))
         return cls(live, folder, manifest.content_hash, manifest.sources, folder)
 
-    def documents(self, equivalent: EquivalentKeys) -> DocumentKeys:
+    def documents(self) -> DocumentKeys:
         """The documents that need not be made."""
-        if self.folder is None or self.generation is None:
-            return DocumentKeys()
-        return DocumentKeys.of(self.folder) | equivalent.of(self.generation)
+        return DocumentKeys() if self.folder is None else DocumentKeys.of(self.folder)
 
     def description(self, merged: MergedTables, least: float) -> Mapping[str, object]:
         """What was found out about the documents of this generation, for one that has most of them; else empty."""
@@ -163,7 +126,7 @@ def _with_whole_tables(folder: Path, manifest: Manifest) -> Path | None:
     """The folder of a generation, where its tables of documents, chunks and what became of them are intact."""
     names = (f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("documents", "chunks", "revisions", "former_places"))
     try:
-        verify_some(folder, {name: manifest.files[name] for name in names if name in manifest.files})
+        verify_some(folder, {name: manifest.files[name] for name in names})
     except CorruptionError:
         return None
     return folder

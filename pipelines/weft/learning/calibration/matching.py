@@ -90,16 +90,15 @@ class MatchBins:
 def match_bins(evidence: Evidence, priors: Priors, *, now: float) -> MatchBins:
     """The verdicts by match in the evidence as they count at `now`, of all domains together.
 
-    Those that were counted before ranks were are left out: how far down people had read is not known of them. However
-    small a chance an impression states, a verdict stands for `verdicts.stands_for` results at most: whoever could make
-    one up would outweigh all others with it (FBK-11).
+    However small a chance an impression states, a verdict stands for `verdicts.stands_for` results at most: whoever
+    could make one up would outweigh all others with it (FBK-11).
     """
     discount = Discount(day_of(now), priors.recency.project_half_life_days)
     rarest = rarest_class(priors.verdicts.stands_for)
     masses: dict[tuple[float, ...], list[int]] = {}
     for key, micro in evidence.counts.items():
-        if key.parameter in (MATCH, ASKED) and (parsed := match_cell(key.bin, rarest)) is not None:
-            cell, bad = parsed
+        if key.parameter in (MATCH, ASKED):
+            cell, bad = match_cell(key.bin, rarest)
             masses.setdefault(cell, [0, 0])[bad] += discount(micro, key.day)
     rows = [(*cell, *(max(each, 0) for each in sides)) for cell, sides in masses.items()]
     table = np.array(sorted(row for row in rows if row[-2] + row[-1] > 0), dtype=np.float64).reshape(-1, MEASURES + 4)
@@ -140,8 +139,7 @@ class Answering:
     bound: float  # how often at most a query like the probes of any one kind, which have no answer, does
     probes: int  # how many queries of the least kind that rests on
     near: float | None = None  # what the greatest nearness has to exceed; None where tokens are not kept
-    # probability that `bound` holds here, over the draw of the probes; None of earlier versions, whose bound
-    # holds on average over stores, and where it was measured on the probes
+    # probability that `bound` holds here, over the draw of the probes; None where it was measured on the probes
     confidence: float | None = None
     # how often at most a question that has an answer falls short; None where that was not asked
     marked: float | None = None
@@ -187,7 +185,6 @@ CURVES: Mapping[str, tuple[int, ...]] = {
     "words": (1,),
 }
 """The columns of a match that each curve rests on. Nearness is half the cosine, and stands in for it where known."""
-_NEARER = ("near_words", "near")
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,11 +232,8 @@ class MatchCalibration:
             StoreError: The value is not one of its kind.
         """
         try:
-            fields = {**dict.fromkeys(_NEARER), **value}  # nearness was not counted once
-            curves = {name: fields[name] and MatchCurve(**fields[name]) for name in CURVES}
-            # Thresholds of P(good) were written once: they compare something else.
-            answering = value["answering"] if value["answering"] and "meaning" in value["answering"] else None
-            return cls(**curves, answering=answering and Answering.of(answering))
+            curves = {name: value[name] and MatchCurve(**value[name]) for name in CURVES}
+            return cls(**curves, answering=value["answering"] and Answering.of(value["answering"]))
         except (KeyError, TypeError) as error:
             raise StoreError(f"calibration: expected curves {sorted(CURVES)} of matches, found {value!r}") from error
 

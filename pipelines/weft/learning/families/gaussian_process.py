@@ -85,6 +85,7 @@ class Quality:
         turns, sums = self._statistics(masses)
         n, total, squares = sums / MICRO
         means = total / n
+        # Sums in micro-units are rounded, so that a spread of nothing may come out below 0.
         within = np.maximum(squares - n * means**2, 0.0).sum()
         freedom = np.maximum(n - 1.0, 0.0).sum()
         strength = self.prior.noise_strength

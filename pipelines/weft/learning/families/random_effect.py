@@ -65,6 +65,7 @@ def learned_variance(log_odds: Floats, good: Floats, weight: Floats, of: Ints, *
         True
     """
     _, number, counts = np.unique(of, return_inverse=True, return_counts=True)
+    # The first thousands are enough, and the same for the same outcomes: they are numbered in the order of `of`.
     several = np.cumsum(counts > 1) * (counts > 1)  # numbered from 1; 0 for things with one outcome
     some = (several[number] > 0) & (several[number] <= _THINGS)
     if not some.any():
@@ -77,6 +78,7 @@ def learned_variance(log_odds: Floats, good: Floats, weight: Floats, of: Ints, *
             for step in steps
         ]
     )
+    # The prior is normal in ln variance, on whose steps the grid lies; the mean of these is the geometric one.
     logs -= 0.5 * (steps / spread) ** 2
     shares = np.exp(logs - logs.max())
     return float(prior * np.exp(np.sum(shares * steps) / np.sum(shares)))

@@ -161,6 +161,7 @@ class Survival:
         """Rates (n,) and their probabilities (n,), which sum to 1."""
         mode = self._mode()
         step = 1e-4
+        # By differences of the slope, which is exact: the curvature only says how wide the grid must be.
         curvature = (self._slope(mode - step) - self._slope(mode + step)) / (2.0 * step)
         # Below the mode the density falls at least like λ^shape, above it like e^(−rate·λ); near it like a Gaussian.
         exponent = self.shape + float(self.inaccurate.sum())
@@ -195,6 +196,7 @@ class Survival:
         rate = math.exp(log_rate)
         hazard = rate * self.ages
         bounded = np.minimum(hazard, _CERTAIN)
+        # h / (e^h − 1) tends to 1 where h does to 0, and would overflow where it is large.
         gone = np.divide(bounded, np.expm1(bounded), out=np.ones_like(hazard), where=bounded > 0.0)
         return self.shape - rate * self.rate_hours - float(self.accurate @ hazard) + float(self.inaccurate @ gone)
 

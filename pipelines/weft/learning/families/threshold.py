@@ -133,6 +133,8 @@ class Threshold:
         mean = self.prior.slope_shape / self.prior.slope_rate
         bounds = (0.0, 1.0), (math.log(mean * _SLOPES[0]), math.log(mean * _SLOPES[1]))
         grid = self._on(*bounds)
+        # The first grid spans all that the priors allow. With much evidence all mass lies in a cell or two of it, where
+        # a sum is no integral: so it closes in until a standard deviation spans several cells.
         for _ in range(_ZOOMS):
             along = ((grid.thresholds, grid.marginal), (np.log(grid.slopes), grid.joint.sum(axis=0)))
             if all(_is_fine(*axis) for axis in along):

@@ -219,6 +219,7 @@ class LessonBeliefs:
         """What each class tells of its source: good observations, and all, float64 (n,) each."""
         own = self.counts.of_class == np.arange(len(self.counts))
         hits, misses = (self.counts.counted_of_sources[:, side] / MICRO * own for side in (0, 1))
+        # Of one lesson much is observed, and little of it tells of its source: outcomes of a lesson go together.
         per_lesson = np.divide(self._prior.per_lesson, self._prior.per_lesson + hits + misses)
         return np.asarray(hits * per_lesson), np.asarray((hits + misses) * per_lesson)
 
@@ -248,6 +249,7 @@ class LessonBeliefs:
         mean, share, strength = self._first.copy(), self._prior.revised, self._prior.strength
         counted = self.counts.counted / MICRO * self._scale[:, None]
         of, parents = self.counts.of_class, self.counts.parents
+        # Parents first: what a revision is drawn towards holds already what its parent was drawn towards.
         for child in _ancestors_first(parents):
             own, parent = of[child], of[parents[child]]
             if own != parent:

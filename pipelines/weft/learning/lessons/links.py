@@ -57,6 +57,7 @@ def read_links(words: Iterable[LinkVerdict]) -> LessonLinks:
             directed[word.lesson, word.other] += 1
     separate = frozenset(pair for pair, mass in net.items() if mass <= 0)
     by_people = {word.pair for word in counted if not word.by_night}
+    # What people said goes first, then what most said: a weak link never keeps a strong one from joining.
     merged = [pair for pair, mass in net.items() if mass > 0]
     classes: dict[int, set[int]] = {}
     duplicates: set[int] = set()
@@ -66,6 +67,7 @@ def read_links(words: Iterable[LinkVerdict]) -> LessonLinks:
             continue
         one |= other
         classes.update(dict.fromkeys(other, one))
+        # Which of both is merged into the other is what most said; of as many each way the later one is.
         small, great = pair
         forth, back = directed[small, great], directed[great, small]
         duplicates.add(small if forth > back else great)

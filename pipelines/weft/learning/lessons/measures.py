@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from weft.domain.lesson import LessonResult
-from weft.learning.lesson_priors import LegacyLessonRule
 from weft.learning.lessons.beliefs import ACTIVE, RETIRED, LessonBeliefs
 from weft.learning.lessons.counts import RESULTS
 from weft.learning.lessons.rows import GOOD_WORDS
@@ -111,18 +109,3 @@ def _deviation(stamped: Sequence[tuple[float, bool]]) -> float:
     expected, came = np.array([each[0] for each in stamped]), np.array([float(each[1]) for each in stamped])
     band = np.minimum(_BANDS - 1, (expected * _BANDS).astype(np.int64))
     return float(np.abs(np.bincount(band, weights=expected - came, minlength=_BANDS)).sum() / len(stamped))
-
-
-def legacy_confidence(first: float, outcomes: Iterable[LessonResult], rule: LegacyLessonRule) -> float:
-    """Confidence after some outcomes, in their order, each a factor; always within the rule's bounds.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> rule = load_settings(environment={}).priors.lessons.legacy
-        >>> round(legacy_confidence(0.65, [LessonResult.SUCCESS, LessonResult.FAILURE], rule), 4)
-        0.4485
-    """
-    confidence = first
-    for outcome in outcomes:
-        confidence = min(rule.highest, max(rule.lowest, confidence * rule.factors[outcome]))
-    return confidence

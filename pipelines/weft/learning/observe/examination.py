@@ -29,7 +29,6 @@ from weft.learning.observe.impressions import CLICKED, EXAMINATION, KINDS
 from weft.learning.priors import RANKS, ExaminationPrior
 from weft.learning.recency import Discount
 
-_COORDINATES = 4  # of a cell beside its rank: a bin of how many, for score and lead
 KNOTS = 6  # scores between which attractiveness is interpolated: fewer than bins, whose means differ by rank
 LEAD_KNOTS = 7  # leads between which it is interpolated: −1, −.44, −.11, 0 and so on
 _SCORES = slice(RANKS - 1, RANKS - 1 + KNOTS)  # of all coefficients, behind the deeper ranks
@@ -176,8 +175,6 @@ def _examination(prior: ExaminationPrior, sources: Iterable[Mapping[str, int]]) 
             for place, micro in masses.items():
                 where, _, kind = place.partition(".")
                 rank, *bins = where.split("/")
-                if len(bins) != _COORDINATES:
-                    continue  # counted when leads were not: nothing tells how these compare with the others
                 cell = cells.setdefault((min(int(rank), RANKS) - 1, "/".join(bins)), {})
                 cell[kind] = cell.get(kind, 0) + micro
     seen = sorted((place, cell) for (place, cell) in _rows(cells) if cell[0] > 0)

@@ -36,7 +36,7 @@ def match_key_at(
     day: int, domain: Domain, places: Sequence[int | None], *, depth: int, good: bool, draw: int | None = None
 ) -> EvidenceKey:
     """Where a verdict about one result is kept, whoever gave it."""
-    # Nearness, the last, is not written where it is not known: so keys are what they were before there was one.
+    # Nearness, the last, is not written where it is not known.
     measured = places[:-1] if places[-1] is None else places
     texts = (_UNKNOWN if place is None else f"{place:02d}" for place in measured)
     bin_ = f"{'.'.join(texts)}/{RELEVANCE_BINS}.{'good' if good else 'bad'}.{depth:02d}"
@@ -65,16 +65,14 @@ def rank_places(ranks: Ints) -> Ints:
     return np.asarray(np.rint(_PER_DOUBLING * np.log2(ranks)), dtype=np.int64)
 
 
-def match_cell(bin_: str, rarest: float) -> tuple[tuple[float, ...], bool] | None:
+def match_cell(bin_: str, rarest: float) -> tuple[tuple[float, ...], bool]:
     """Middle of all bins, −1 where not known; rank; what a verdict stands for; and whether it was bad."""
     places, rest, *draw = bin_.split("/")
-    bins, outcome, *depth = rest.split(".")
-    if not depth:
-        return None
+    bins, outcome, depth = rest.split(".")
     middles = [-1.0 if place == _UNKNOWN else (int(place) + 0.5) / int(bins) for place in places.split(".")]
     middles += [-1.0] * (MEASURES - len(middles))
     stands_for = 2.0 ** (min(int(draw[0]), rarest) / _PER_HALVING) if draw else 0.0
-    return (*middles, 2.0 ** (int(depth[0]) / _PER_DOUBLING), stands_for), outcome == "bad"
+    return (*middles, 2.0 ** (int(depth) / _PER_DOUBLING), stands_for), outcome == "bad"
 
 
 def values_of(match: MatchFeatures) -> tuple[float | None, ...]:

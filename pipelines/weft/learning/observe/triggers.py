@@ -79,6 +79,7 @@ def read_triggers(prior: TriggerPrior, evidence: Evidence, today: int) -> Learne
     by_content: defaultdict[str, list[LearnedTrigger]] = defaultdict(list)
     for (content_hash, term), masses in sorted(by_principal.items()):
         first, last = days[content_hash, term]
+        # One selection each: who selects it again and again says it once.
         strength = sum(min(micro, MICRO) for micro in masses.values()) / MICRO
         if today - last <= prior.lasts_days:
             on_trial = today - first < prior.trial_days or strength < prior.least

@@ -122,7 +122,7 @@ class AgreementPosterior:
         n_effective: float64 (signals,), observations behind the belief beyond the priors of `conf/`.
         level: Level that informs each signal's belief most, "prior" among them.
         prior_log_odds: float64 (signals,), what the priors alone say.
-        spread: How they vary within outcomes of one kind; None weighs by log-odds alone.
+        spread: How they vary within outcomes of one kind.
     """
 
     a: Floats
@@ -130,7 +130,7 @@ class AgreementPosterior:
     n_effective: Floats
     level: tuple[str, ...]
     prior_log_odds: Floats
-    spread: SignalCovariance | None = None
+    spread: SignalCovariance
 
 
 class Agreement:
@@ -185,7 +185,7 @@ class Agreement:
             n_effective=_n_effective(line),
             level=_strongest(line),
             prior_log_odds=np.array([logit(self._prior.mean(domain, signal)) for signal in SIGNALS]),
-            spread=self._spread.get(domain),
+            spread=self._spread[domain],
         )
 
 
@@ -235,9 +235,8 @@ def read_agreement(priors: Priors, evidence: Evidence, today: int, session: Sess
         own, _ = gathered(session.overlay, priors.robustness)
         tree = tree.of_session(own, session.moments.correlation(), priors.pooling, cap=cap)
     intents = read_intents(priors, by_intent, today, root, top)
-    discriminant = priors.signals.weighing == "discriminant"
     caps = {"daily_cap": priors.robustness.daily_cap, "principal_cap": priors.usage.principal_cap}
-    spread = read_signal_covariance(priors.signals.spread, evidence, project, **caps) if discriminant else {}
+    spread = read_signal_covariance(priors.signals.spread, evidence, project, **caps)
     return Agreement(priors.signals, tree, intents=intents, spread=spread)
 
 

@@ -167,6 +167,7 @@ def _spread(prior: CovariancePrior, masses: Ints, repetition: DesignEffect) -> S
         outcomes.append(float(np.diag(n).max()))
     stated = prior.strength * prior.variance
     strength = seen + prior.strength
+    # Variances count at once. How two signals vary together must be seen often: there are many pairs to be wrong in.
     shared = np.where(np.eye(size, dtype=bool), 1.0, seen / (seen + prior.apart))
     covariance = _positive(shared * (scatter + stated * np.eye(size)) / strength, prior)
     varied = np.maximum(np.diag(scatter), 0.0) / stated

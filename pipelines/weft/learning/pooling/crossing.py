@@ -112,6 +112,7 @@ def pair_prior(domain: Pooled, model: Pooled, agent: Pooled) -> Pooled:
     """What is believed of pairs before they are seen: log-odds of the domain with what each of both adds to them."""
     mean = expit(logit(model.mean) + logit(agent.mean) - logit(domain.mean))
     variances = [each.total_variance for each in (model, agent)]
+    # Both hold what is not known of the domain, which counts once; and a pair is no surer than either of both.
     variance = np.maximum(variances[0] + variances[1] - domain.total_variance, np.maximum(*variances))
     nothing = np.zeros_like(mean)
     return Pooled(mean, agent.kappa, nothing, nothing, variance)
@@ -181,6 +182,8 @@ class _Fit:
     def _left(self, side: int, other: int) -> Floats:
         """Observations of each that the other side does not account for."""
         n = self.cells.n
+        # Of a cell's n observations the share n / (κ + N) goes into what the other side adds; what is left when that is
+        # eliminated speaks of this side.
         accounted = n * n * self._spread(other, 1.0 / (self._kappa[other] + self._n[other]))
         return np.maximum(self._n[side] - self._sum(side, accounted), 0.0)
 
@@ -193,6 +196,8 @@ class _Fit:
             step = self._step(added)
             if max(float(np.abs(each).max(initial=0.0)) for each in step) < _STILL:
                 break
+            # Parameters are problems of their own: each halves its own step until its sum climbs. A fall within
+            # rounding is none, or a parameter that has arrived would halve to the end.
             enough = reached - _ROUNDED * np.abs(reached)
             size = np.ones_like(reached)
             for _ in range(_HALVINGS):
@@ -230,12 +235,16 @@ class _Fit:
         slope = tuple(self._sum(side, beyond) - self._precision[side] * added[side] for side in (0, 1))
         totals = tuple(self._precision[side] + self._sum(side, weight) for side in (0, 1))
 
+        # The curvature is [[A, B], [Bᵀ, D]] with A and D diagonal, since a cell has one model and one agent. So agents
+        # are eliminated by a division: (A − B·D⁻¹·Bᵀ)·models = slope₀ − B·D⁻¹·slope₁. B is applied by cells, not made.
         def through_agents(agents: Floats) -> Floats:
             return self._sum(0, weight * self._spread(1, agents / totals[1]))
 
         def reduced(models: Floats) -> Floats:
             return totals[0] * models - through_agents(self._sum(1, weight * self._spread(0, models)))
 
+        # The diagonal of what is left. Where agents account for all of a model, rounding may take it below 0; what
+        # the prior adds nobody accounts for.
         accounted = self._sum(0, weight**2 * self._spread(1, 1.0 / totals[1]))
         diagonal = self._precision[0] + np.maximum(totals[0] - self._precision[0] - accounted, 0.0)
         models = _conjugate_gradients(reduced, slope[0] - through_agents(slope[1]), diagonal)

@@ -109,12 +109,15 @@ def counted(logged: LoggedSignals, prior: FitPrior, *, correlation: float) -> Fl
         return np.zeros(0)
     triples = np.stack([logged.principal, logged.question, logged.content])
     _, same, times = np.unique(triples, axis=1, return_inverse=True, return_counts=True)
+    # Inverse propensities, clipped, undo that what stood high was judged more often. They are scaled back to as many
+    # observations as there are: they say whose outcomes count more, not that there were more of them.
     chance = 1.0 / np.maximum(logged.propensity, prior.propensity)
     weight = logged.weight / times[same.ravel()]
     weight = (
         weight * chance / (weight @ chance) * weight.sum()
     )  # as many observations as there are, told apart by chance
     of_one = np.bincount(logged.principal, weight)
+    # Nobody has more than a share of the whole, p: of one, p / (1 − p) of what the others have together.
     most = max(prior.most, 1.0 / int(np.count_nonzero(of_one)))
     others = weight.sum() - of_one
     bound = most / (1.0 - most) * others if most < 1.0 else np.full_like(of_one, np.inf)
@@ -158,6 +161,8 @@ class _Model:
         stated = np.array(
             [[prior.weights[_DOMAINS[at]].get(SIGNALS[column], 0.0) for column in signals] for at in domains]
         )
+        # β of a domain = c · stated weights + u + v of the domain: c is free, and how far domains leave the stated
+        # weights, together (u) and each by itself (v), is drawn towards 0.
         slopes = np.zeros((count, size, 1 + count + size + count * size))
         for at in range(count):
             slopes[at, :, 0] = stated[at]
@@ -182,6 +187,7 @@ class _Model:
             if gained <= _SETTLED * abs(height):
                 break
         factor = self._curvature(expit(self.design @ theta), precision)
+        # Laplace: the height of the mode, and how wide the posterior is around it compared with the prior.
         log_determinant = 2.0 * float(np.log(np.diag(factor[0])).sum())
         evidence = height + 0.5 * float(np.log(precision).sum()) - 0.5 * log_determinant
         return _Posterior(deviation, theta, cho_solve(factor, np.eye(len(theta))), evidence)

@@ -70,6 +70,7 @@ def believed_strength(
     """
     logs = np.linspace(math.log(pooling.minimum), math.log(pooling.maximum), POINTS)
     kappas = np.exp(logs)
+    # Per step of ln κ, since the points are even in it: the density of κ times κ.
     stated = kappas * pooling.initial / (kappas + pooling.initial) ** 2
     prior = stated[:, None] if above is None else _moved(logs, stated, pooling.ratio, math.log(ratio)) @ above.weights
     defined = correlation.freedom > 0.0
@@ -145,6 +146,7 @@ def moments_of(parent: Ints, parents: int, *, prior_mean: Floats, hits: Floats, 
     seen = n > 0.0
     total = families @ n
     safe_n, safe_total = np.where(seen, n, 1.0), np.where(total > 0.0, total, 1.0)
+    # Families are compared by what is left of their rates once what was announced of each child is taken out.
     residual = np.where(seen, hits / safe_n - prior_mean, 0.0)
     centre = families @ (n * residual) / safe_total
     spread = families @ (n * (residual - centre[parent]) ** 2)

@@ -48,7 +48,7 @@ class SharePosterior:
         self._a, self._b = posterior.a[self._columns], posterior.b[self._columns]
         self._stated_odds = posterior.prior_log_odds[self._columns]
         self._stated = _stated(self._stated_odds)
-        self._spread = None if posterior.spread is None else _among(posterior.spread, self._columns)
+        self._spread = _among(posterior.spread, self._columns)
         self._observed = posterior.n_effective[self._columns]
         self._levels = [posterior.level[column] for column in self._columns]
 
@@ -109,8 +109,6 @@ class SharePosterior:
         """
         agreement: Floats = rng.beta(self._a, self._b, size=(n, *self._a.shape)).mean(axis=-1)
         drawn = _log_odds(agreement)
-        if self._spread is None:
-            return self._shares(drawn)
         learned = self._shares(self._mean_log_odds() + self._spread.noise * (drawn - self._mean_log_odds()))
         return _shares(np.maximum(learned + (self._mean - self._learned()), 0.0), self._stated)
 
@@ -128,8 +126,6 @@ class SharePosterior:
         All that vary share what is stated of them all: distances from a page's mean are on another scale than stated
         odds, and what is learned of some signals must not raise others of which nothing was told.
         """
-        if self._spread is None:
-            return _shares(np.maximum(odds, 0.0), self._stated)
         certainty = self._spread.certainty
         scaled = odds + certainty * (self._stated_odds - self._mean_log_odds())
         alone = _shares(np.maximum(scaled, 0.0), self._stated)
@@ -146,7 +142,7 @@ class SharePosterior:
         n₊ and n₋ are as many as are independent: neither those of one answer are, nor those of a question asked again.
         """
         observed = float(self._observed.max())
-        if self._spread is None or observed <= 0.0:
+        if observed <= 0.0:
             return 0.0
         among, odds = self._spread.covariance, self._mean_log_odds()
         weights = discriminant(odds, among)[0]

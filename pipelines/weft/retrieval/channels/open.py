@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
@@ -13,12 +14,14 @@ from weft.embedding.ports import TermEncoder, TextEncoder
 from weft.indexes.graph.graph import EdgeArrays
 from weft.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
 from weft.retrieval.channels.run import ENCODERS, Channels, FollowingChannel, SearchChannel
-from weft.retrieval.channels.searching import DenseChannel, LexicalChannel, SparseChannel, TriggerChannel
+from weft.retrieval.channels.searching import DenseChannel, LexicalChannel, TriggerChannel
 from weft.retrieval.settings import RetrievalSettings
 from weft.retrieval.snapshot.ports import OpenGeneration
 from weft.retrieval.snapshot.relations import ResolvedRelations
 
 log = logging.getLogger(__name__)
+
+_SPARSE = "weft.retrieval.channels.sparse:SparseChannel"
 
 Opened = TypeVar("Opened")
 
@@ -97,7 +100,8 @@ def _searching(
     def sparse() -> SearchChannel:
         if terms is None:
             raise StoreError("expected a sparse encoder, found none: name one in embedding.sparse.model and reindex")
-        return SparseChannel(terms, generation.impacts(terms.name))
+        channel: SearchChannel = pkgutil.resolve_name(_SPARSE)(terms, generation.impacts(terms.name))
+        return channel
 
     # Only the default encoder's tokens are stored.
     tokens_of = [settings.rerank.late_interaction, *[False] * (len(encoders) - 1)]

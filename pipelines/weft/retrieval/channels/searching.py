@@ -15,12 +15,12 @@ from weft.domain.arrays import Floats, Ints
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Channel
 from weft.embedding.late_interaction import max_similarities
-from weft.embedding.ports import TermEncoder, TextEncoder
+from weft.embedding.ports import TextEncoder
 from weft.indexes.rows import RowSet
 from weft.learning.observe.triggers import LEARNED, LearnedTriggers
 from weft.retrieval.channels.run import NOTHING, Among, Hits, Ranked, ScoreRows, VectorLookup
 from weft.retrieval.query.plan import Plan
-from weft.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
+from weft.retrieval.snapshot.ports import TextIndex, TokenEmbeddings, VectorIndex
 
 _WORD = re.compile(r"\w+")
 
@@ -36,19 +36,6 @@ class LexicalChannel:
     def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
         """The `depth` best contents of each text."""
         return [Ranked(Hits(*hits)) for hits in self._index.search_many(texts, depth, among)]
-
-
-class SparseChannel:
-    """Searches the term weights of one sparse encoder."""
-
-    def __init__(self, encoder: TermEncoder, index: TermIndex) -> None:
-        self._encoder = encoder
-        self._index = index
-
-    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
-        """The `depth` contents of each text with the highest dot product."""
-        queries = self._encoder.weigh_queries(texts)
-        return [Ranked(Hits(*hits)) for hits in self._index.search_many(queries, depth, among)]
 
 
 class DenseChannel:

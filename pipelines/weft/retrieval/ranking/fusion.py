@@ -6,7 +6,6 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import hashlib
-import statistics
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -133,52 +132,23 @@ def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Ca
     return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 
-def distribution_based_fusion(candidates: Candidates, weights: ChannelWeights, *, sigmas: float) -> Candidates:
-    """Fuse by standing among the channel's scores: Σ of weight · (score − mean + nσ) / 2nσ, each cut to [0, 1]."""
-    return _fuse(candidates, weights, lambda _: lambda _ranks, scores: _standardised(scores, sigmas))
-
-
 def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals."""
     filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
     return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
 
 
-CONVERGENCE = "convergence"
-"""Name of the contribution by which channels that agree on a candidate speak for it."""
-
-
-def with_convergence(candidates: Candidates, weights: ChannelWeights, *, bonus: float) -> Candidates:
-    """Fused candidates with bonus · score · (n − 1) / (N − 1) added: n of the N channels that ranked anything rank it.
-
-    Channels without weight do not count. Learned fusion has a signal with a learned weight instead: cross-validation.
-    """
-    counted = [channel for channel in channels_in(candidates) if weights[channel] > 0.0]
-    if bonus == 0.0 or len(counted) < 2:
-        return candidates
-    ranked = np.array([candidates.is_ranked_by(channel) for channel in counted], dtype=np.float64)
-    others = ranked.sum(axis=0) - 1.0
-    answering = np.sum([candidates.queries.most(of_channel) for of_channel in ranked], axis=0)
-    values = np.where(others > 0.0, candidates.total * others / np.maximum(answering - 1.0, 1.0), np.nan)
-    return best_first(candidates.add_term(CONVERGENCE, values, bonus))
-
-
 def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
     """Candidates by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
         return learned_fusion(candidates, weights)
-    by_channel = settings.static_weights
-    fused = _STATIC[settings.fusion](candidates, by_channel, settings)
-    return with_convergence(fused, by_channel, bonus=settings.convergence_bonus)
+    return _STATIC[settings.fusion](candidates, settings.static_weights, settings)
 
 
 _STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSettings], Candidates]] = MappingProxyType(
     {
         FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(candidates, weights, k=tuned.rrf_k),
         FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
-        FusionMode.DBSF: lambda candidates, weights, tuned: distribution_based_fusion(
-            candidates, weights, sigmas=tuned.dbsf_sigmas
-        ),
     }
 )
 
@@ -189,12 +159,6 @@ def relative(scores: Floats, floor: float | None) -> Floats:
     base = scores.min() if floor is None else min(floor, best)
     span = best - base
     return (scores - base) / span if span > 0.0 else np.ones(len(scores))
-
-
-def _standardised(scores: Floats, sigmas: float) -> Floats:
-    mean, reach = statistics.fmean(scores.tolist()), sigmas * statistics.pstdev(scores.tolist())
-    # Scores that are all one are neither above nor below their mean.
-    return np.clip((scores - mean + reach) / (2 * reach), 0.0, 1.0) if reach > 0.0 else np.full(len(scores), 0.5)
 
 
 def channels_in(candidates: Candidates) -> list[Channel]:

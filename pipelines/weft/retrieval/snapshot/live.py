@@ -44,7 +44,7 @@ class Pin:
     learned: LearnedVersion  # everything that was believed then follows from it
     listing: SessionListing  # the sessions that were open
     at: float  # when that was, seconds since the epoch
-    store: StoreId | None  # which store that was; None of one that has not been written since stores have ids
+    store: StoreId | None  # which store that was; None of one that was never written
     relations: tuple[Relation, ...] = ()  # declared in the store
     counted: CitationCounts = field(default_factory=dict)  # what providers say of works
 

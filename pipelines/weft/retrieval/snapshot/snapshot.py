@@ -18,7 +18,6 @@ from weft.domain.links import Relation
 from weft.learning.beliefs import Beliefs, believed
 from weft.learning.calibration.matching import Answering
 from weft.learning.calibration.scores import ScoreCalibration
-from weft.learning.observe.allowances import including_surplus
 from weft.learning.parts import LearnedVersion, Part
 from weft.learning.pooling.sessions import SessionEvidence
 from weft.learning.priors import Priors
@@ -89,8 +88,10 @@ class ReadingCache:
     def _read(self, session: OpenSession) -> BeliefReading:
         base = self._catalog.bases.read(session.base)
         version, parts = self._find_parts(base.learned)
-        overlay = including_surplus(session.overlay)  # allowances protect others, who do not read it
-        own, learned = SessionEvidence(overlay, base.moments), LearnedVersion(base.evidence + overlay, parts)
+        own, learned = (
+            SessionEvidence(session.overlay, base.moments),
+            LearnedVersion(base.evidence + session.overlay, parts),
+        )
         beliefs = believed(self._priors, learned, now=base.at, session=own)
         return BeliefReading(version, beliefs, learned.part(ScoreCalibration))
 

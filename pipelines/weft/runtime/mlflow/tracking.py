@@ -216,7 +216,7 @@ class Tracking:
             number = str(experiment.experiment_id)
             if experiment.lifecycle_stage == LifecycleStage.DELETED:
                 self._restore(name, number)
-            if _KIND_TAG not in experiment.tags:  # of a store from before, or made by a person
+            if _KIND_TAG not in experiment.tags:  # made by a person
                 self._client.set_experiment_tag(number, _KIND_TAG, _KIND)
             return number
         location = None if self._artifacts is None else (self._artifacts / name).as_uri()

@@ -91,6 +91,8 @@ def await_lock(take: Callable[[float], bool], path: Path, patience: Patience) ->
     Raises:
         StoreError: It could not be had in time; the message names who holds it, as far as that can be known.
     """
+    # Asking who holds it reads all locks of the system: only after the shorter patience is it worth that. Whom a
+    # signal stopped lets go of nothing, so that waiting on would be in vain.
     if take(min(patience)):
         return
     held_by = holders_of(path)
@@ -133,6 +135,7 @@ def exclusive_lock(path: Path, doing: str) -> Iterator[None]:
         os.pwrite(descriptor, f"process {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
         yield
     finally:
+        # Removed while it is held: whoever waits then sees that what it locked has no name any more, and begins anew.
         path.unlink(missing_ok=True)
         os.close(descriptor)
         for folder in missing:

@@ -93,19 +93,14 @@ class TableQueries:
         self._connection.close()
 
     def define(self, name: str, files: Sequence[Path], schema: pa.Schema) -> None:
-        """Name the rows of some files of one schema; no files are no rows. Column `part` names a row's folder.
-
-        A column that files of an earlier version lack is null.
-        """
+        """Name the rows of some files of one schema; no files are no rows. Column `part` names a row's folder."""
         if files:
             # A view takes no parameters, so the list goes through a variable.
             self._connection.execute(f"set variable {name}_files = $1", [[glob_escaped(file) for file in files]])
             source = f"read_parquet(getvariable('{name}_files'), filename = true, union_by_name = true)"
-            described = self._connection.execute(f"describe select * from {source}")  # noqa: S608  # our own names
-            present = {row[0] for row in described.fetchall()}
-            columns = ", ".join(f'"{each}"' if each in present else f'null as "{each}"' for each in schema.names)
+            columns = ", ".join(f'"{each}"' for each in schema.names)
             select = f"select {columns}, parse_path(filename)[-2] as part from {source}"  # noqa: S608  # our own names
-            self._connection.execute(f"create view {name} as {select}")
+            self._run(f"create view {name} as {select}")
         else:
             empty = schema.append(pa.field("part", pa.string())).empty_table()
             self._connection.register(name, empty)

@@ -32,10 +32,10 @@ import typer
 from rich.padding import Padding
 
 from weft.app.searching.engines import opened
-from weft.cli.commands.search import new_id, show
 from weft.cli.console import jobs as _job
 from weft.cli.console.options import CommonOptions, job_command
 from weft.cli.console.terminal import login, plain, stderr, stdout
+from weft.cli.searches.search import new_id, show
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult

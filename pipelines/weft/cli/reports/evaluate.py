@@ -30,7 +30,6 @@ from rich.table import Table
 
 from weft.app.collections import indexed, measuring, root_of, run, runs_of
 from weft.app.searching.replay import StoreReplay
-from weft.cli.commands.search import channel_names
 from weft.cli.console import jobs as _job
 from weft.cli.console.options import MEASURED, CommonOptions, job_command
 from weft.cli.console.terminal import print_report, stderr
@@ -38,6 +37,7 @@ from weft.cli.reports import comparison, query_log
 from weft.cli.reports import snapshot as snapshots
 from weft.cli.reports.figures import LABELS, mean_cells, titled
 from weft.cli.reports.query_log import collected
+from weft.cli.searches.search import channel_names
 from weft.domain.errors import SourceError
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
 from weft.evaluation.measures.measuring import Measurement

@@ -1,1 +1,0 @@
-"""The demonstration: what it indexes, who asks, and what it shows."""

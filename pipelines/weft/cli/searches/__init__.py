@@ -1,0 +1,1 @@
+"""The commands that ask a store, and say what answers are worth."""
