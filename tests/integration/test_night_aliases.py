@@ -18,7 +18,7 @@ from weft.consolidation.pipeline import consolidate
 from weft.consolidation.report import writing
 from weft.consolidation.steps import gate, publish, recalibrate
 from weft.consolidation.steps.duplicates import Duplicates, FindDuplicates, duplicates_result
-from weft.consolidation.steps.merging import Merge
+from weft.consolidation.steps.merging import MergeEvidence
 from weft.domain.ids import ContentHash, content_hash
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.evidence import Evidence
@@ -67,7 +67,7 @@ def night(tmp_path: Path) -> Night:
         catalog=Catalog(tmp_path),
         tracking=Tracking.of(SETTINGS.tracking, tmp_path),
         settings=SETTINGS,
-        steps=[Merge(), FoundDuplicates(FOUND), *JUDGING[1:]],
+        steps=[MergeEvidence(), FoundDuplicates(FOUND), *JUDGING[1:]],
         now=(DAY + 2.5) * SECONDS_PER_DAY,
         shadow=lambda _: [[A, B]],
     )
@@ -146,7 +146,7 @@ def test_who_is_unsupported_gives_way(night: Night) -> None:
     """CON-6: an alias that is not found again expires, and evidence is what it was."""
     consolidate(night)
     fewer = replace(
-        night, steps=[Merge(), FoundDuplicates(Duplicates(ContentAliases({B: A}), 1, (), ())), *JUDGING[1:]]
+        night, steps=[MergeEvidence(), FoundDuplicates(Duplicates(ContentAliases({B: A}), 1, (), ())), *JUDGING[1:]]
     )
     summary = dict(consolidate(fewer))
     assert (summary["steps"]["expiry"]["applied"], live_aliases(night)) == (1, {B: A})

@@ -16,7 +16,7 @@ from weft.runtime.storage.errors import LOOK_AROUND, advice_on
 
 AGAIN = ("run again", "try again", "retry")
 WHERE_AGAIN_HELPS = {
-    "pipelines/weft/consolidation/citations/providers.py": "the header Retry-After is called so",
+    "pipelines/weft/consolidation/steps/providers.py": "the header Retry-After is called so",
     "pipelines/weft/ingestion/stages/visibility.py": "a file was replaced while the run read it",
     "pipelines/weft/runtime/ray/cluster.py": "Ray did not start in time on a busy machine",
     "pipelines/weft/runtime/mlflow/errors.py": "the next run records in an MLflow run of its own",

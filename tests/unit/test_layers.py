@@ -52,7 +52,7 @@ def test_only_one_module_talks_to_each_engine() -> None:
         "kafka": {"runtime/kafka/writer.py", "runtime/kafka/client.py"},
         "confluent_kafka": {"runtime/kafka/reader.py"},
         "duckdb": {"runtime/storage/tables.py"},
-        "polars": {"consolidation/tending/duplicates.py", "consolidation/tending/links.py"},
+        "polars": {"consolidation/steps/duplicates.py", "consolidation/steps/links.py"},
         "mlflow": {"runtime/mlflow/tracking.py"},
         "sentence_transformers": {
             f"embedding/encoders/{name}.py" for name in ("sentence_encoder", "cross_encoder", "sparse")

@@ -20,15 +20,15 @@ from weft.consolidation.night import Night, NightStep, Ranking, ReadLogged, Shad
 from weft.consolidation.pipeline import consolidate
 from weft.consolidation.probes import probed, shown_matches
 from weft.consolidation.report.writing import Report
-from weft.consolidation.steps.citations import Citations
+from weft.consolidation.steps.citations import RefreshCitations
 from weft.consolidation.steps.contradictions import FindContradictions
 from weft.consolidation.steps.duplicates import FindDuplicates
 from weft.consolidation.steps.expiry import Expiry
-from weft.consolidation.steps.fitting import Fit
+from weft.consolidation.steps.fitting import FitWeights
 from weft.consolidation.steps.gate import Gate
 from weft.consolidation.steps.lessons import MeasureLessons
 from weft.consolidation.steps.links import FindLinks
-from weft.consolidation.steps.merging import Merge
+from weft.consolidation.steps.merging import MergeEvidence
 from weft.consolidation.steps.publish import Publish
 from weft.consolidation.steps.recalibrate import Recalibrate
 from weft.consolidation.steps.succession import FindSuccessions, superseded_contents
@@ -47,15 +47,24 @@ from weft.runtime.clock import Clock, system_clock
 from weft.runtime.process import linear_algebra_threads
 from weft.settings import Settings
 
-JUDGING: Sequence[NightStep] = (Merge(), Recalibrate(), Fit(), Expiry(), MeasureLessons(), Gate(), Publish(), Report())
+JUDGING: Sequence[NightStep] = (
+    MergeEvidence(),
+    Recalibrate(),
+    FitWeights(),
+    Expiry(),
+    MeasureLessons(),
+    Gate(),
+    Publish(),
+    Report(),
+)
 """A night that looks at evidence alone."""
 
 
 def steps_of(settings: Settings, waits: Callable[[str], None]) -> list[NightStep]:
     """Everything that a night does, in its order: a step is one file, and one line here."""
     return [
-        Merge(),
-        Citations(),
+        MergeEvidence(),
+        RefreshCitations(),
         FindSuccessions(),
         FindDuplicates(),
         FindContradictions(),
@@ -63,7 +72,7 @@ def steps_of(settings: Settings, waits: Callable[[str], None]) -> list[NightStep
         FindThinned(),
         Rebuild(settings, acts=False),  # what the report says; it is done last
         Recalibrate(),
-        Fit(),
+        FitWeights(),
         Expiry(),
         MeasureLessons(partial(tend_lessons, settings=settings, waits=waits)),
         Gate(),

@@ -15,7 +15,7 @@ from typing import ClassVar
 from weft.app.indexing import LOCK, plan_of, run
 from weft.catalog.catalog import Catalog
 from weft.consolidation.night import NightContext, StepResult, When
-from weft.consolidation.steps.gate import Judgement
+from weft.consolidation.steps.gate import GateOutcome
 from weft.domain.chunks import Overflow, pairs_of
 from weft.domain.documents import Domain
 from weft.domain.errors import WeftError
@@ -113,7 +113,7 @@ class Rebuild:
 
     def run(self, context: NightContext) -> StepResult:
         """See `NightStep`."""
-        judgement = context.outcome(Judgement)
+        judgement = context.outcome(GateOutcome)
         waits = judgement is not None and not judgement.verdict.decision.goes_live
         return result_of(self.rebuilt(may=self._acts and not context.dry_run and not waits))
 

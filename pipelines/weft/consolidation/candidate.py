@@ -90,7 +90,7 @@ REACH = "reach"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Proposal:
     """What a night proposes to learn from, before its steps find further parts."""
 
     # the version it already is, where a former night was killed after publishing it; else None
@@ -117,7 +117,7 @@ class Candidate:
         return {} if self.adopted is None else {ADOPTED: self.adopted["store"]}
 
 
-def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -> Candidate:
+def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -> Proposal:
     """The candidate: the version to build on + (streamed − newest cut), integer for integer.
 
     It builds on the live version, or on a challenger that is the newest and still waits for its verdict, so that a
@@ -129,7 +129,7 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     streamed, reach = catalog.live.streamed_reach()
     fresh = streamed - last.cut + (Evidence() if adopted is None else adopted.evidence)
     learned = LearnedVersion(base.evidence + fresh, base.parts)
-    return Candidate(
+    return Proposal(
         published=None,
         parent=parent,
         newest=newest,
@@ -144,11 +144,11 @@ def merge(catalog: Catalog, registry: Aliases, adopted: Adopted | None = None) -
     )
 
 
-def resume(catalog: Catalog, version: VersionName) -> Candidate:
+def resume(catalog: Catalog, version: VersionName) -> Proposal:
     """The candidate that a published version was, for a night that takes up where a killed one stopped."""
     state = catalog.learned.read(version)
     parent = _read(catalog, state.parent)
-    return Candidate(
+    return Proposal(
         published=version,
         parent=state.parent,
         newest=version,

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 from weft.catalog.catalog import Catalog
-from weft.consolidation.candidate import Adopted, Candidate
+from weft.consolidation.candidate import Adopted, Proposal
 from weft.consolidation.champion import EXPERIMENT, TAGS
 from weft.consolidation.improvement import Improve, Improvement
 from weft.consolidation.settings import ConsolidationSettings
@@ -211,13 +211,13 @@ class NightContext:
         return self.night.settings
 
     @property
-    def candidate(self) -> Candidate:
+    def candidate(self) -> Proposal:
         """What the night began with.
 
         Raises:
             StoreError: Nothing was merged yet.
         """
-        if (candidate := self.outcome(Candidate)) is None:
+        if (candidate := self.outcome(Proposal)) is None:
             raise StoreError("expected the step `merge` before all that builds on it, found none")
         return candidate
 

@@ -12,7 +12,7 @@ from weft.consolidation.improvement import as_metrics, as_summary
 from weft.consolidation.night import DryRunPage, Night, NightContext, NightStep, When
 from weft.consolidation.report.findings import Steps, counts_of
 from weft.consolidation.report.writing import Summary
-from weft.consolidation.steps.gate import Judgement
+from weft.consolidation.steps.gate import GateOutcome
 from weft.consolidation.steps.publish import Published, settle, unsettled
 
 
@@ -84,7 +84,7 @@ def _recorded(context: NightContext, steps: Sequence[NightStep]) -> NightContext
             with page.child(name) as note:
                 note.metrics(so_far[name], now=night.now)
         context = ran(replace(context, page=page), steps)
-        judgement, published = context.outcome(Judgement), context.outcome(Published)
+        judgement, published = context.outcome(GateOutcome), context.outcome(Published)
         if published is not None and published.version is not None and not context.dry_run:
             if judgement is not None:
                 night.draw_curves(as_metrics(judgement.improvements), published.version)

@@ -17,7 +17,7 @@ import pyarrow as pa
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.learning.evidence import Evidence
-from weft.learning.parts import Change, Changes
+from weft.learning.parts import PartChange, PartChanges
 from weft.learning.uses import Uses
 
 SCHEMA = pa.schema([("alias", pa.string()), ("representative", pa.string())])
@@ -105,12 +105,12 @@ class ContentAliases:
             raise StoreError("aliases: expected one representative of each alias, found none or several")
         return cls(dict(zip(aliases, leaders, strict=True)))
 
-    def changes(self, before: ContentAliases | None) -> Changes:
+    def changes(self, before: ContentAliases | None) -> PartChanges:
         """Contents that stand for another one and did not, and those that no longer do."""
-        return Changes.between(*((() if each is None else each._said()) for each in (before, self)))
+        return PartChanges.between(*((() if each is None else each._stated()) for each in (before, self)))
 
-    def _said(self) -> Iterable[Change]:
-        return (Change(alias, f"stood for by {representative[:12]}") for alias, representative in self._pairs())
+    def _stated(self) -> Iterable[PartChange]:
+        return (PartChange(alias, f"stood for by {representative[:12]}") for alias, representative in self._pairs())
 
     def _pairs(self) -> Iterable[tuple[ContentHash, ContentHash]]:
         return self.representatives.items()

@@ -13,7 +13,7 @@ from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.domain.links import LinkKind, RelationSource
 from weft.learning.evidence import MICRO
-from weft.learning.parts import Change, Changes
+from weft.learning.parts import PartChange, PartChanges
 
 _COLUMNS: list[tuple[str, pa.DataType]] = [
     ("content", pa.string()),
@@ -77,12 +77,12 @@ class LearnedEdges:
         """The same with other ones of some kinds."""
         return LearnedEdges.of([*(each for each in self.edges if each.kind not in kinds), *newer.edges])
 
-    def changes(self, before: LearnedEdges | None) -> Changes:
+    def changes(self, before: LearnedEdges | None) -> PartChanges:
         """Edges that are new and those that are gone, by their kind, however strong they are."""
-        return Changes.between(*((() if each is None else each._said()) for each in (before, self)))
+        return PartChanges.between(*((() if each is None else each._stated()) for each in (before, self)))
 
-    def _said(self) -> Iterable[Change]:
-        return (Change(each.content, f"{each.kind} {each.target[:12]}", each.kind.value) for each in self.edges)
+    def _stated(self) -> Iterable[PartChange]:
+        return (PartChange(each.content, f"{each.kind} {each.target[:12]}", each.kind.value) for each in self.edges)
 
     def to_table(self) -> pa.Table:
         """One table of schema `SCHEMA`, an edge a row."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from weft.learning.evidence import Evidence
 
 
-class Change(NamedTuple):
+class PartChange(NamedTuple):
     """One thing that a part says and another one does not."""
 
     content: str  # what it is said of: a content's hash, or a domain
@@ -19,22 +19,22 @@ class Change(NamedTuple):
     kind: str = ""  # what it is counted by, where a part says things of several kinds
 
 
-class Changes(NamedTuple):
+class PartChanges(NamedTuple):
     """What a part says and the one before did not, and the other way round."""
 
-    added: frozenset[Change]
-    gone: frozenset[Change]
+    added: frozenset[PartChange]
+    gone: frozenset[PartChange]
 
     @classmethod
-    def between(cls, before: Iterable[Change], after: Iterable[Change]) -> Changes:
+    def between(cls, before: Iterable[PartChange], after: Iterable[PartChange]) -> PartChanges:
         """What two parts say differently."""
         former, latter = frozenset(before), frozenset(after)
         return cls(latter - former, former - latter)
 
-    def of_kinds(self, kinds: Iterable[str]) -> Changes:
+    def of_kinds(self, kinds: Iterable[str]) -> PartChanges:
         """Those of some kinds."""
         some = frozenset(kinds)
-        return Changes(*(frozenset(each for each in side if each.kind in some) for side in self))
+        return PartChanges(*(frozenset(each for each in side if each.kind in some) for side in self))
 
 
 class Part(Protocol):
@@ -59,7 +59,7 @@ class Part(Protocol):
             StoreError: It is something else.
         """
 
-    def changes(self, before: Self | None) -> Changes:
+    def changes(self, before: Self | None) -> PartChanges:
         """What it means to have this part instead of that one, for reports and the gate; None is an empty one."""
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
-from weft.learning.parts import Change, Changes
+from weft.learning.parts import PartChange, PartChanges
 
 SCHEMA = pa.schema([("content", pa.string())])
 
@@ -37,9 +37,11 @@ class Thinned(frozenset[ContentHash]):
             raise StoreError(f"thinned contents: expected a hash of each in {SCHEMA.names}, found {table.schema}")
         return cls(map(ContentHash, names))
 
-    def changes(self, before: Thinned | None) -> Changes:
+    def changes(self, before: Thinned | None) -> PartChanges:
         """What becomes passed over, and what is found again."""
-        return Changes.between(*((Change(each, "passed over") for each in side or ()) for side in (before, self)))
+        return PartChanges.between(
+            *((PartChange(each, "passed over") for each in side or ()) for side in (before, self))
+        )
 
 
 NOTHING_THINNED = Thinned()

@@ -18,7 +18,7 @@ from tests.support.lessons import a_lesson
 from tests.support.nights import a_day
 from weft.catalog.learned import LearnedState
 from weft.catalog.live import Reach
-from weft.consolidation.candidate import Candidate
+from weft.consolidation.candidate import Proposal
 from weft.consolidation.night import StepResult
 from weft.consolidation.report.findings import Findings
 from weft.consolidation.report.page import NightPage, page_of
@@ -55,7 +55,7 @@ CHROMIUM = shutil.which("chromium")
 def findings(decision: Decision = Decision.REVIEW, **more: Any) -> Findings:
     fresh, live = a_day(DAY), LearnedState(parent=None, evidence=Evidence(), cut=Evidence())
     reach: Reach = {}
-    candidate = Candidate(
+    candidate = Proposal(
         published=None, parent=VersionName("v000001"), newest=VersionName("v000001"), live=live, last=live,
         learned=LearnedVersion(fresh), cut=fresh, fresh=fresh, reach=reach,
     )  # fmt: skip

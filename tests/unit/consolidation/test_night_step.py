@@ -19,7 +19,7 @@ from weft.catalog.catalog import Catalog
 from weft.consolidation.champion import CHAMPION, follow_champion
 from weft.consolidation.night import Night, NightContext, StepResult, When
 from weft.consolidation.pipeline import consolidate
-from weft.learning.parts import Change, Changes
+from weft.learning.parts import PartChange, PartChanges
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.mlflow.tracking import Tracking
 from weft.settings import load_settings
@@ -47,12 +47,12 @@ class Mottos:
     def from_table(cls, table: pa.Table) -> Mottos:
         return cls(tuple(table["motto"].to_pylist()))
 
-    def changes(self, before: Mottos | None) -> Changes:
-        return Changes.between(*(self._said(each) for each in (before, self)))
+    def changes(self, before: Mottos | None) -> PartChanges:
+        return PartChanges.between(*(self._stated(each) for each in (before, self)))
 
     @staticmethod
-    def _said(mottos: Mottos | None) -> Iterable[Change]:
-        return () if mottos is None else (Change(each, "a motto") for each in mottos.by_content)
+    def _stated(mottos: Mottos | None) -> Iterable[PartChange]:
+        return () if mottos is None else (PartChange(each, "a motto") for each in mottos.by_content)
 
 
 class FindMottos:

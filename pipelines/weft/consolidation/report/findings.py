@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.consolidation.candidate import Candidate
+from weft.consolidation.candidate import Proposal
 from weft.consolidation.figures import Curve
 from weft.consolidation.improvement import Improvement, as_summary
 from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.steps.fitting import Fitting
-from weft.consolidation.steps.gate import GateVerdict, Judgement, WeightMove, Weights, moves, weights_of
+from weft.consolidation.steps.gate import GateOutcome, GateVerdict, WeightMove, Weights, moves, weights_of
 from weft.consolidation.steps.publish import Published
 from weft.consolidation.steps.recalibrate import Measured, Recalibration
 from weft.domain.documents import Domain
@@ -42,7 +42,7 @@ _AGES = np.concatenate([[0.0], np.geomspace(1.0, 10.0 * _HOURS_PER_YEAR, 200)])
 
 def counts_of(context: NightContext) -> Steps:
     """What each step of a night came to, of those that did not run nothing."""
-    judgement = context.outcome(Judgement)
+    judgement = context.outcome(GateOutcome)
     acts = judgement is not None and judgement.verdict.decision.goes_live and not context.dry_run
     counts: Steps = {}
     for step in context.night.steps:
@@ -65,7 +65,7 @@ def _added(context: NightContext, part: Part) -> int:
 class Findings:
     """Everything that a night's report rests on."""
 
-    candidate: Candidate
+    candidate: Proposal
     before: Beliefs  # What the live version and the candidate make be believed, read at the same time
     after: Beliefs
     recalibration: Recalibration
@@ -90,7 +90,7 @@ class Findings:
         Raises:
             StoreError: No step judged it.
         """
-        if (judgement := context.outcome(Judgement)) is None:
+        if (judgement := context.outcome(GateOutcome)) is None:
             raise StoreError("expected the step `gate` before a report, found none")
         published, former = context.outcome(Published), context.candidate.live.part(ScoreCalibration)
         return cls(

@@ -36,7 +36,7 @@ class RefreshResult:
     left: int = 0  # works that were left to another night: too many, or their provider failed too often in a row
 
 
-class Citations:
+class RefreshCitations:
     """Asks providers for counts that are due; they are the store's, and part of no learned version."""
 
     name: ClassVar[str] = "citations"

@@ -68,7 +68,7 @@ class Fitting:
         return Fitting(None, contests, note)
 
 
-class Fit:
+class FitWeights:
     """Fits weights to what was logged, and compares them with those that the evidence counts."""
 
     name: ClassVar[str] = "fit"

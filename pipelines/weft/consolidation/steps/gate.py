@@ -83,7 +83,7 @@ class GateVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class GateOutcome:
     """What the gate found, and decided."""
 
     verdict: GateVerdict
@@ -102,7 +102,7 @@ class Gate:
         improvements = context.night.compared(context.candidate.live, context.learned)
         verdict = recorded_verdict(context.night.tracking, context.candidate.published)
         verdict = verdict or judge(context, deciding(improvements))
-        return StepResult(note=verdict.reason, outcome=Judgement(verdict, improvements))
+        return StepResult(note=verdict.reason, outcome=GateOutcome(verdict, improvements))
 
 
 def recorded_verdict(tracking: Tracking, version: VersionName | None) -> GateVerdict | None:

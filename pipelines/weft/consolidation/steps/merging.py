@@ -8,7 +8,7 @@ from weft.consolidation.candidate import merge, resume
 from weft.consolidation.night import NightContext, StepResult, When
 
 
-class Merge:
+class MergeEvidence:
     """Begins a night: the candidate that all other steps build on, or the one that a killed night published."""
 
     name: ClassVar[str] = "merge"

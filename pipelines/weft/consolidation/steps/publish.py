@@ -31,7 +31,7 @@ from weft.consolidation.champion import (
     register_priors,
 )
 from weft.consolidation.night import NightContext, StepResult, When
-from weft.consolidation.steps.gate import GateVerdict, Judgement
+from weft.consolidation.steps.gate import GateOutcome, GateVerdict
 from weft.domain.errors import StoreError
 from weft.domain.ids import VersionName
 
@@ -64,7 +64,7 @@ class Publish:
         """
         if context.dry_run:
             return StepResult(outcome=Published(context.candidate.published))
-        if (judgement := context.outcome(Judgement)) is None:
+        if (judgement := context.outcome(GateOutcome)) is None:
             raise StoreError("expected the step `gate` before the step `publish`, found none")
         return StepResult(outcome=Published(publish(context, judgement.verdict)))
 

@@ -18,7 +18,7 @@ from weft.learning.calibration.matching import MatchCalibration
 from weft.learning.calibration.reliability import Predictions, log_loss, split_folds
 from weft.learning.evidence import MICRO, Evidence, day_of
 from weft.learning.parameters import RELEVANCE
-from weft.learning.parts import Change, Changes
+from weft.learning.parts import PartChange, PartChanges
 from weft.learning.priors import RecencyPrior
 from weft.learning.recency import Discount
 
@@ -148,9 +148,11 @@ class ScoreCalibration:
                 f"calibration: expected one of {sorted(CURVES)} with its values, found {text!r}"
             ) from error
 
-    def changes(self, before: Self | None) -> Changes:
+    def changes(self, before: Self | None) -> PartChanges:
         """Which curve says what a score is worth, and which one did."""
-        return Changes.between(*(() if each is None else (Change("", each.to_table()),) for each in (before, self)))
+        return PartChanges.between(
+            *(() if each is None else (PartChange("", each.to_table()),) for each in (before, self))
+        )
 
 
 @dataclass(frozen=True, slots=True)

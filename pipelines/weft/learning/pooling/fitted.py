@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from weft.domain.arrays import Floats
 from weft.domain.documents import Domain
 from weft.domain.ranking import Signal, WeightBelief
-from weft.learning.parts import Change, Changes
+from weft.learning.parts import PartChange, PartChanges
 
 FIT = "fit"
 """The level that fitted weights come from."""
@@ -118,10 +118,10 @@ class FittedWeights:
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"expected fitted weights by domain, found: {error!r}") from error
 
-    def changes(self, before: FittedWeights | None) -> Changes:
+    def changes(self, before: FittedWeights | None) -> PartChanges:
         """Domains whose weights are fitted, and those where counting weighs again."""
         named = ({} if each is None else each.by_domain for each in (before, self))
-        return Changes.between(*((Change(domain.value, "fitted weights") for domain in each) for each in named))
+        return PartChanges.between(*((PartChange(domain.value, "fitted weights") for domain in each) for each in named))
 
 
 def _fit_of(row: Mapping[str, Any]) -> DomainFit:
