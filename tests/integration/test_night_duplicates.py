@@ -117,8 +117,8 @@ def test_a_night_merges_what_says_the_same_and_nothing_else(
     summary = night(settings, capsys)
     assert summary["learned"] == catalog.pointer().learned == "v000001"
     assert summary["steps"].keys() == {
-        "citations", "merge", "duplicates", "contradictions", "links", "expiry", "thinning",
-        "recalibrate", "lessons", "gate", "publish", "report", "rebuild",
+        "merge", "citations", "successions", "duplicates", "contradictions", "links", "thinning", "rebuild",
+        "recalibrate", "fit", "expiry", "lessons", "gate", "publish", "report",
     }  # fmt: skip
     aliases = catalog.learned.read(summary["learned"]).part(ContentAliases) or NO_ALIASES
     for name in TEXTS:

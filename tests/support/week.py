@@ -76,7 +76,7 @@ ROUNDS = 4
 USERS = 40
 NAMES = ("flask", "black", "mypy", "pytest", "celery")
 FOUND = (LinkKind.SUPERSEDES, LinkKind.CONTRADICTS)
-STEPS = ("duplicates", "links", "contradictions")
+STEPS = ("successions", "duplicates", "links", "contradictions")
 HALVES = ("asked", "unasked")
 WIDTH = 200
 
