@@ -21,11 +21,12 @@ from rich.progress import Progress
 from weft.app.collections import document_id, indexed, measuring
 from weft.app.searching.replay import StoreReplay
 from weft.catalog.catalog import Catalog
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import MEASURED, CommonOptions, job_command
-from weft.cli.console.terminal import print_report, stderr, stdout
+from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
+from weft.cli.console.output import Result, Shown
+from weft.cli.console.terminal import stderr
 from weft.cli.reports.evaluate import part_of
 from weft.cli.reports.figures import change_cells, change_text, figures, titled
+from weft.cli.reports.indexing import watch_lines
 from weft.domain.ranking import Channel, Query, RankedResult, ScoredResult, Signal
 from weft.evaluation.measures.beir import Dataset, Qrels, read_dataset
 from weft.evaluation.measures.compare import HEADLINE, Difference, compare, compare_halves
@@ -279,7 +280,7 @@ def described(dataset: Dataset, ablation: Ablation) -> dict[str, Any]:
     }
 
 
-def show(dataset: Dataset, settings: Settings, ablation: Ablation) -> None:
+def shown(dataset: Dataset, settings: Settings, ablation: Ablation) -> Iterator[Shown]:
     """For people: one table, the most valuable feature first."""
     strength = strength_of(ablation.queries)
     title = (
@@ -291,11 +292,11 @@ def show(dataset: Dataset, settings: Settings, ablation: Ablation) -> None:
     table = titled(title, "without", *figures(headings), "the feature")
     for effect in ablation.effects:
         table.add_row(*_row(effect))
-    print_report(table)
+    yield table
     if ablation.held_out is None:
-        stdout.print("no feature looks harmful on the half to tune on")
+        yield "no feature looks harmful on the half to tune on"
         return
-    stdout.print(
+    yield (
         f"without all that look harmful on the half to tune on ({', '.join(ablation.chosen)}), the held-out half "
         f"changes by {change_text(ablation.held_out)}"
     )
@@ -332,7 +333,7 @@ def _merged(path: tuple[str, ...], one: Any, other: Any) -> Any:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-@job_command
+@command
 def ablate(
     dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
     *,
@@ -340,16 +341,14 @@ def ablate(
     split: Annotated[str, typer.Option("--split", help="Which judgements.")] = "test",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Only the first queries.")] = None,
     half: Annotated[Half | None, typer.Option("--half", help="Only this half of the queries.")] = None,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Switch every feature off in turn, and print one table."""
     settings = measuring(options.settings(MEASURED))
     judged = part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
-    stored = indexed(judged, settings)
+    stored = indexed(judged, settings, watch=watch_lines())
     result = ablated(judged, stored, document_id(judged))
-    show(judged, stored, result)
-    _job.emit(described(judged, result), as_json=as_json)
+    return Result([described(judged, result)], shown(judged, stored, result))
 
 
-main = partial(_job.run, ablate)
+main = partial(run_job, ablate)
 """Run the job on arguments."""

@@ -43,9 +43,9 @@ from weft.app.updaters import require_balance, summary
 from weft.catalog.catalog import Catalog
 from weft.cli.commands import consolidate, reindex
 from weft.cli.commands.learned import write_page
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import MEASURED, CommonOptions, job_command
-from weft.cli.console.terminal import plain, print_report, stderr, stdout
+from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
+from weft.cli.console.output import Result, markup, show
+from weft.cli.console.terminal import plain, stderr
 from weft.cli.reports.figures import titled
 from weft.consolidation.improvement import Improve, Improvement, QuestionSource
 from weft.consolidation.night import Shadow
@@ -91,12 +91,12 @@ Weights = Mapping[Signal, WeightBelief]
 
 def step(text: str) -> None:
     """Begin a part of the demonstration."""
-    stdout.print(f"\n[bold]▸ {text}[/bold]")
+    show(markup(f"\n[bold]▸ {text}[/bold]"))
 
 
 def say(text: str) -> None:
     """Add a fact to the part under way."""
-    stdout.print(f"  {text}")
+    show(markup(f"  {text}"))
 
 
 def weights_of(searcher: Searcher) -> Weights:
@@ -111,7 +111,7 @@ def show_weights(before: Weights, after: Weights) -> None:
         weight = before[signal].mean
         if now.n_effective > 0.0 and max(weight, now.mean) >= _LEAST_SHOWN:
             table.add_row(signal.value, f"{weight:.2f}", f"{now.mean:.2f} ({now.low:.2f}–{now.high:.2f})")
-    print_report(table)
+    show(table)
 
 
 def record_counts(all_progress: Sequence[PartitionProgress]) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def show_quality(measured: Mapping[str, PerQuery], settings: EvaluationSettings)
         means = estimates(values, settings)
         figures = (f"{means[metric].mean:.3f}" for metric in _SHOWN)
         table.add_row(name, *figures, style="bold" if name == AFTER else "")
-    print_report(table)
+    show(table)
     gain = compare(measured[BEFORE][HEADLINE], measured[AFTER][HEADLINE], settings)
     verdict = "more than chance" if gain.significant else "not shown by this sample"
     say(
@@ -146,16 +146,16 @@ def show_again(right: Mapping[str, float], questions: int) -> None:
     table = titled(f"{questions} questions that users ask", "", "right answer first")
     for name, share in right.items():
         table.add_row(name, f"{share:.2f}")
-    print_report(table)
+    show(table)
 
 
 def next_steps(root: Path, page: Path, night: Mapping[str, Any], seconds: float) -> None:
     """Say what to do next, and where the page of what was learned lies."""
     store, shown = plain(shlex.quote(str(root))), plain(str(page))
-    stdout.print(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}.")
-    stdout.print(f'  search   .venv/bin/weft search "find files by a wildcard pattern" --store {store} --explain')
-    stdout.print(f"  look     {shown} in a browser: what it learned; `weft learned page` writes it anew")
-    stdout.print(f"  review   make mlflow STORE={store}    then http://127.0.0.1:5000, Model training, calibration")
+    show(markup(f"\n[bold]Done in {seconds:.0f} s.[/bold] Learned version {night['learned']}: {night['decision']}."))
+    show(markup(f'  search   .venv/bin/weft search "find files by a wildcard pattern" --store {store} --explain'))
+    show(markup(f"  look     {shown} in a browser: what it learned; `weft learned page` writes it anew"))
+    show(markup(f"  review   make mlflow STORE={store}    then http://127.0.0.1:5000, Model training, calibration"))
 
 
 # What the demonstration indexes: Python's standard library, less what it asks with, and settings of two packages.
@@ -279,7 +279,7 @@ class SystemRun:
         return {name: fmean(values.values()) for name, values in self.measured.items()}
 
 
-@job_command
+@command
 def demo(
     options: CommonOptions,
     bootstrap: Annotated[
@@ -289,8 +289,7 @@ def demo(
     questions: Annotated[
         int, typer.Option("--questions", min=2, help="At most this many, half of them held out.")
     ] = 800,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Show the whole loop on real input."""
     begun = time.perf_counter()
     # A question's answer is one chunk, so chunks are what is ranked.
@@ -319,9 +318,8 @@ def demo(
     write_page(Catalog(root), settings.priors, page := root / "learned.html")
     next_steps(root, page, night, seconds)
     summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
-    _job.emit(
-        {**summary, "metrics": {name: held.means for name, held in systems.items()}, "held_out": len(held_out)},
-        as_json=as_json,
+    return Result(
+        [{**summary, "metrics": {name: held.means for name, held in systems.items()}, "held_out": len(held_out)}], []
     )
 
 
@@ -456,5 +454,5 @@ def _under(learned: LearnedVersion, systems: Mapping[str, SystemRun]) -> SystemR
     return systems[BEFORE if learned.evidence.is_empty else AFTER]
 
 
-main = partial(_job.run, demo)
+main = partial(run_job, demo)
 """Run the job on arguments."""

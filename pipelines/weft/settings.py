@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from weft.chunking.settings import ChunkingSettings
 from weft.consolidation.settings import ConsolidationSettings
-from weft.domain.errors import ConfigurationError
+from weft.domain.errors import ConfigurationError, StoreError
 from weft.domain.sections import Section
 from weft.embedding.settings import EmbeddingSettings
 from weft.evaluation.settings import EvaluationSettings, QueryLogSettings
@@ -112,6 +112,18 @@ def load_settings(
     return settings
 
 
+def require_store(settings: Settings) -> Path:
+    """The folder of the store.
+
+    Raises:
+        StoreError: There is none: a name mistyped would look like a store in which nothing was ever done.
+    """
+    root = Path(settings.storage.root)
+    if not root.is_dir():
+        raise StoreError(f"expected a store in {root}, found no such folder: name it with --store or storage.root")
+    return root
+
+
 def keep_settings(settings: Settings) -> None:
     """Write those settings into the store that all its processes share, where it keeps none, or they are to change."""
     values = settings.model_dump(mode="json")
@@ -139,7 +151,18 @@ def _composed(
 def _base(conf: Path) -> dict[str, Any]:
     files = sorted((conf / "base").glob("*.yaml"))
     files += [file for file in [conf / "priors.yaml"] if file.exists()]
-    return {file.stem: deepcopy(_read_once(file, file.stat().st_mtime_ns if file.exists() else 0)) for file in files}
+    values = {file.stem: deepcopy(_read_once(file, file.stat().st_mtime_ns if file.exists() else 0)) for file in files}
+    return _with_shared_rows(values)
+
+
+def _with_shared_rows(values: dict[str, Any]) -> dict[str, Any]:
+    """Tables in which each row has what the row `all` says and it does not; `all` itself is none."""
+    rows = {key: _with_shared_rows(row) if isinstance(row, dict) else row for key, row in values.items()}
+    if isinstance(shared := rows.pop("all", None), dict):
+        for key, row in rows.items():
+            rows[key] = deepcopy(shared)
+            _overlay(rows[key], row)
+    return rows
 
 
 @lru_cache(maxsize=64)

@@ -23,7 +23,7 @@ from tests.support.nights import stream
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.cli.commands.consolidate import consolidate as consolidate_job
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.consolidation.candidate import ADOPTED, Adopted, learned_by
 from weft.consolidation.champion import (
     follow_champion,
@@ -120,15 +120,15 @@ def test_a_store_of_the_same_topic_is_refused(root: Path, night: Night, elsewher
 def test_a_store_that_is_not_there_is_no_quiet_night(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CON-9: a name mistyped for cron would end well, night after night, and nothing would be learned."""
     mistyped = tmp_path / "stroe"
-    assert _job.run(consolidate_job, ["--store", str(mistyped)]) == 1
+    assert run_job(consolidate_job, ["--store", str(mistyped)]) == 1
     assert f"expected a store in {mistyped}, found no such folder" in capsys.readouterr().err
     assert not mistyped.exists()
 
 
 def test_what_cannot_be_taken_over_is_refused(root: Path, elsewhere: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """CON-9: the store itself, and one that has learned nothing; nothing is made in their place."""
-    assert _job.run(consolidate_job, ["--store", str(root), "--adopt", str(root)]) == 2
+    assert run_job(consolidate_job, ["--store", str(root), "--adopt", str(root)]) == 2
     nothing = root / "nothing"
-    assert _job.run(consolidate_job, ["--store", str(root), "--adopt", str(nothing)]) == 1
+    assert run_job(consolidate_job, ["--store", str(root), "--adopt", str(nothing)]) == 1
     assert f"expected a store that has learned something, found none in {nothing}" in capsys.readouterr().err
     assert not nothing.exists()

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.answers import print_answer
 from tests.support.parts import a_document
 from tests.support.small_store import DirectionEncoder, published_store
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
-from weft.cli.searches.search import show
 from weft.domain.documents import Domain
 from weft.domain.events import ModelQuality, Report, Review
 from weft.domain.ranking import Answer, Query
@@ -115,7 +115,7 @@ def test_an_answer_says_when_to_hand_over(catalog: Catalog, capsys: pytest.Captu
     assert asked(catalog, model="small").hand_off is None
     answer = asked(catalog, model="small", turn=30)
     assert answer_as_json(answer)["hand_off"]["due"] is True
-    show(answer, explain=False)
+    print_answer(answer)
     assert "hand over to another model" in " ".join(capsys.readouterr().out.split())
 
 

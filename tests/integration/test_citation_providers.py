@@ -19,7 +19,7 @@ from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.catalog.citations import CITATIONS_FILE
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.consolidation.settings import CitationSettings
 from weft.consolidation.steps.citations import RefreshResult, ServiceUnavailableError, due, refresh, refreshed
 from weft.consolidation.steps.providers import JsonClient, RequestPolicy, providers_of
@@ -274,7 +274,7 @@ def night(store: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., dict
 
     def asked(*more: str) -> dict[str, Any]:
         options = ["--set", "consolidation.calibration.probes=''", "--set", "extraction.enabled=false"]
-        assert _job.run(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
+        assert run_job(consolidate, ["--store", str(store), *options, "--json", *more]) == 0
         steps: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])["steps"]
         return {name: count for name, count in steps["citations"].items() if name != "seconds"}
 

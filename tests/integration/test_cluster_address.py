@@ -11,7 +11,7 @@ import pytest
 import ray
 
 from weft.cli.commands.reindex import reindex
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.errors import WeftError
 from weft.runtime.ray.cluster import require_head
 from weft.settings import load_settings
@@ -43,7 +43,7 @@ def test_a_dead_address_is_named_with_where_it_comes_from(
     monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{closed_port}")
     (tmp_path / "note.md").write_text("# A note\n")
     store = tmp_path / "store"
-    code = _job.run(
+    code = run_job(
         reindex, ["--source", str(tmp_path / "note.md"), "--store", str(store), "--set", "cluster.join_timeout_s=0.5"]
     )
     said = capsys.readouterr().err

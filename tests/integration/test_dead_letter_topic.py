@@ -28,7 +28,7 @@ from tests.support.feedback_events import session
 from tests.support.kafka_topics import Topics
 from weft.catalog.overlays import OFFSET_KEY, metadata_of
 from weft.cli.commands.update import update
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.feedback.events.codec import encode
 from weft.feedback.publish.snapshot import NAME
 from weft.feedback.run.actors import Task, open_updater
@@ -82,7 +82,7 @@ class Place:
     def updated(self) -> dict[str, Any]:
         """The job as users run it, until it has caught up; what it says."""
         assigned = [part for assignment in self.assignments for part in ("--set", assignment)]
-        code = _job.run(update, ["--store", str(self.store), "--local", "--until-caught-up", "--json", *assigned])
+        code = run_job(update, ["--store", str(self.store), "--local", "--until-caught-up", "--json", *assigned])
         out, err = self.capsys.readouterr()
         assert code == 0, err
         facts: dict[str, Any] = json.loads(out.splitlines()[-1])

@@ -12,7 +12,7 @@ from tests.support.ingestion import a_plan
 from weft.app.indexing import dropped
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.reindex import reindex
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.documents import Domain
 from weft.domain.errors import SourceError
 from weft.indexes import schemas
@@ -104,7 +104,7 @@ def test_documents_of_a_source_that_is_not_named_any_more_go_only_where_that_is_
     one = replace(both, declared=both.declared[:1])
     assert dropped(both) == {}
     assert dropped(one) == {str(tmp_path / "other"): 1}
-    assert _job.run(reindex, ["--source", str(tmp_path / "notes"), "--store", str(both.store)]) == 1
+    assert run_job(reindex, ["--source", str(tmp_path / "notes"), "--store", str(both.store)]) == 1
     told = capsys.readouterr().err
     assert f"{tmp_path / 'other'} (documents: 1)" in told
     assert "--drop" in told

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
+from tests.support.answers import print_answer
 from tests.support.ingestion import write
 from weft.app.indexing import plan_of, run
 from weft.app.searching.engines import masking_engines, opened, searching, source_of
 from weft.catalog.catalog import Catalog
-from weft.cli.searches.search import show
 from weft.consolidation.probes import probes
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Query
@@ -83,7 +83,7 @@ def own_questions(catalog: Catalog) -> list[StoredQuestion]:
 
 def test_the_screen_says_so(searcher: Searcher, capsys: pytest.CaptureFixture[str]) -> None:
     """RET-15: also where no verdict has calibrated anything."""
-    show(searcher.search(Query(text="which wine goes with grilled salmon", query_id=QueryId("q"))), explain=False)
+    print_answer(searcher.search(Query(text="which wine goes with grilled salmon", query_id=QueryId("q"))))
     assert "evidence gap: the best found reaches" in capsys.readouterr().out
 
 

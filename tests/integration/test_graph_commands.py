@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import weft
+from tests.support.answers import print_answer
 from tests.support.ingestion import a_plan
 from tests.support.retrieval_fakes import a_query
 from tests.support.small_store import DirectionEncoder
@@ -23,7 +24,6 @@ from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.catalog.live import RELATIONS_FILE
 from weft.cli.main import main
-from weft.cli.searches.search import show
 from weft.domain.links import LinkKind, RelationSource
 from weft.domain.ranking import Answer, RankedResult
 from weft.ingestion.pipeline import ingest
@@ -108,7 +108,7 @@ def test_a_superseded_result_names_its_successor_wherever_it_is_shown(store: Sto
     (relation,) = shown["relations"]
     assert (relation["kind"], relation["inward"], relation["uri"]) == ("supersedes", True, "tree/new.md")
     assert (relation["source"], relation["says"]) == ("declared", "superseded by tree/new.md")
-    show(answer, explain=False)
+    print_answer(answer)
     lines = store.capsys.readouterr().out.splitlines()
     at = next(number for number, line in enumerate(lines) if "tree/old.md:" in line)
     assert "superseded by tree/new.md" in "\n".join(lines[at : at + 4])

@@ -41,7 +41,8 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
     with EmbeddedBroker() as broker:
         assigned = [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path / 'store'}"]
         here = load_settings(assignments=assigned, environment={})
-        with ensure_store_and_topic(here), lesson_sender(here, "ada", None) as speaker:
+        ensure_store_and_topic(here)
+        with lesson_sender(here, "ada", None) as speaker:
             for each in (RUN, TURNED, ALWAYS, NEVER):
                 speaker.producer.lesson_added(speaker.session_of(each.id), each, principal="ada")
         update(here)
@@ -74,7 +75,7 @@ def apply(settings: Settings, *operations: object) -> tuple[int, dict[str, objec
 @pytest.mark.integration
 @pytest.mark.timeout(300)
 def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
-    settings: Settings, capsys: pytest.CaptureFixture[str]
+    settings: Settings, caplog: pytest.LogCaptureFixture
 ) -> None:
     """LES-13: exactly once, however often it is said; opposites are for people; a person's word outranks it."""
     apart = beliefs_of(settings)
@@ -87,7 +88,7 @@ def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
     counts = {name: summary["steps"]["lessons"][name] for name in ("proposed", "applied", "in_conflict", "to_review")}
     assert counts == {"proposed": 2, "applied": 0, "in_conflict": 1, "to_review": 1}
     assert summary["learned"]  # without a broker the night goes on, and says what waits
-    assert "wait for a later night (1 pairs)" in " ".join(capsys.readouterr().err.split())
+    assert "wait for a later night (1 pairs)" in caplog.text
 
     for _ in range(2):  # a night that is taken up again
         told = tend_lessons(beliefs_of(settings), False, settings=settings)

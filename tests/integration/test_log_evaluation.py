@@ -13,12 +13,12 @@ import pytest
 
 from tests.support.judging_model import a_model
 from tests.support.nights import a_day, stream
-from weft.app import night
+from weft.app import log_evaluation, night
 from weft.app.searching.engines import opened
 from weft.app.searching.replay import StoreReplay
 from weft.cli.commands import reindex
 from weft.cli.commands.consolidate import run_visibly
-from weft.cli.reports import evaluate, query_log
+from weft.cli.reports import evaluate
 from weft.cli.searches import search
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query
@@ -100,7 +100,7 @@ def test_judgements_of_people_overrule_feedback(
     store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-4: what was clicked is wrong after all."""
-    asked = query_log.read(store, days=7, judgements=None, ask=0)
+    asked = log_evaluation.read(store, days=7, judgements=None, ask=0)
     lines = [
         {"text": query.text, "content_hash": query.results[0].content_hash, "grade": 0, "by": "ada"}
         for query in asked.queries
@@ -138,12 +138,12 @@ def test_what_was_judged_and_has_expired_is_judged_anew(store: Settings, tmp_pat
     """EVA-4: a judgement that holds no longer says nothing about what was shown."""
     root = tmp_path / "store"
     shutil.copytree(store.storage.root, root)
-    asked = query_log.read(store, days=7, judgements=None, ask=0).queries
+    asked = log_evaluation.read(store, days=7, judgements=None, ask=0).queries
     pairs = {(query.text, result.content_hash) for query in asked for result in query.results}
     keep(root, [judged(*pair, 1, source=JudgementSource.JUDGED, by="old", now=0.0) for pair in pairs], now=0.0)
     with a_model("2") as (url, seen):
         changes = [f"storage.root={root}", f"evaluation.ground_truth.endpoint={url}"]
-        query_log.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)
+        log_evaluation.read(load_settings([], changes, environment={}), days=7, judgements=None, ask=1)
     assert len(seen) == 1
 
 
@@ -277,6 +277,6 @@ def test_an_empty_log_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def test_what_rings_is_told_every_night(store: Settings, tmp_path: Path) -> None:
     """EVA-11: of an empty log, nothing; of this one, only what rings."""
-    assert all(alarm.ringing for alarm in query_log.ringing(store))
+    assert all(alarm.ringing for alarm in log_evaluation.ringing(store))
     empty = store.model_copy(update={"storage": store.storage.model_copy(update={"root": str(tmp_path)})})
-    assert query_log.ringing(empty) == []
+    assert log_evaluation.ringing(empty) == []

@@ -17,7 +17,7 @@ from tests.support.apache_kafka import ApacheKafka
 from tests.support.feedback_events import session
 from tests.support.kafka_topics import Topics
 from weft.cli.commands.update import update
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.cli.main import main
 from weft.domain.errors import BrokerUnavailableError, WrongLogError
 from weft.domain.events import AnyEvent
@@ -76,7 +76,7 @@ class Place:
         """The job as users run it, until it has caught up."""
         assigned = [part for assignment in self.assignments for part in ("--set", assignment)]
         command = ["--store", str(self.store), "--local", "--until-caught-up", "--json", *assigned, *more]
-        code = _job.run(update, command)
+        code = run_job(update, command)
         return Run(code, *self.capsys.readouterr())
 
 

@@ -17,7 +17,7 @@ from weft.app.indexing import plan_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Query
 from weft.ingestion.pipeline import ingest
@@ -81,7 +81,7 @@ def stored(tmp_path: Path) -> Settings:
 
 def night(settings: Settings, capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
     """What the job says of a night."""
-    assert _job.run(consolidate, ["--store", settings.storage.root, *OPTIONS, "--json", *more]) == 0
+    assert run_job(consolidate, ["--store", settings.storage.root, *OPTIONS, "--json", *more]) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     return summary
 

@@ -19,7 +19,7 @@ from weft.app.questions import questions_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.consolidation.champion import EXPERIMENT
 from weft.consolidation.night import CURVES
 from weft.domain.ids import QueryId
@@ -52,7 +52,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 def night(settings: Settings, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """What the job says of a night."""
-    assert _job.run(consolidate, ["--store", settings.storage.root, "--set", NO_PROBES, "--json"]) == 0
+    assert run_job(consolidate, ["--store", settings.storage.root, "--set", NO_PROBES, "--json"]) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     return summary
 

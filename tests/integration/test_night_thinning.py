@@ -16,7 +16,7 @@ from weft.app.indexing import plan_of
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.consolidate import consolidate
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.consolidation.champion import CHAMPION, follow_champion
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Query
@@ -47,7 +47,7 @@ def night(settings: Settings, capsys: pytest.CaptureFixture[str], least_cosine: 
     asked = [part for rule in rules for part in ("--set", f"consolidation.thinning.{rule}")]
     plain = [part for each in PLAIN[1:] for part in ("--set", each)]
     options = ["--store", settings.storage.root, *OPTIONS, *plain, *asked, "--json", *more]
-    assert _job.run(consolidate, options) == 0
+    assert run_job(consolidate, options) == 0
     summary: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
     return summary
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import ROOT
 from weft.cli.commands.reindex import reindex
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.errors import StoreError
 from weft.runtime.storage.locks import exclusive_lock
 
@@ -54,7 +54,7 @@ def test_a_second_run_says_at_once_whose_the_store_is(
     """OPS-15: process and host are named, before a cluster starts, and nothing has changed."""
     (tmp_path / "note.md").write_text("# A note\n")
     before = state_of(tmp_path)
-    code = _job.run(reindex, ["--source", str(tmp_path / "note.md"), "--store", str(tmp_path)])
+    code = run_job(reindex, ["--source", str(tmp_path / "note.md"), "--store", str(tmp_path)])
     (said,) = capsys.readouterr().err.splitlines()
     assert code == 1
     assert f"found process {holder.pid} on {socket.gethostname()} at it: wait for it, or end it" in said

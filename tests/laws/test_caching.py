@@ -30,7 +30,6 @@ WAYS = {
     "as configured": BASE,
     **{feature.name: feature.without(BASE) for feature in features_of(BASE)},
     "shallow": settings(depth=2, encode_batch=2),
-    "names of one word": settings(graph={**BASE.graph.model_dump(), "name_words": 1}),
 }
 SNAPSHOT = MemorySource(GENERATION).take(None)
 

@@ -90,8 +90,8 @@ def _watch_statements(wanted: str, death: Countdown, *, after: bool) -> None:
 
 if __name__ == "__main__":
     from weft.cli.commands.update import update
-    from weft.cli.console import jobs as _job
+    from weft.cli.console.options import run_job
 
     watch(sys.argv[1], int(sys.argv[2]))
     sys.argv = ["jobs.update", *sys.argv[3:]]
-    sys.exit(_job.run(update))
+    sys.exit(run_job(update))

@@ -26,9 +26,10 @@ from rich.table import Table
 from tests.support.plain_search import PlainBm25, PlainDense, first_said, fused, pages_of, sections_of
 from tests.support.real_questions import RealCollection, RealQuestion, folders, read_collection
 from weft.app.collections import measuring
-from weft.app.indexing import headline, plan_of
+from weft.app.indexing import plan_of
 from weft.app.indexing import run as index
 from weft.app.searching.engines import opened
+from weft.cli.reports.indexing import headline
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Answer, Channel, Query, RankedResult
 from weft.evaluation.measures.compare import compare

@@ -25,9 +25,10 @@ from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import fetched
 from tests.support.words_spoken import a_word
 from weft.app.collections import measuring
-from weft.app.indexing import headline, plan_of
+from weft.app.indexing import plan_of
 from weft.app.indexing import run as index
 from weft.app.searching.engines import load_engines, searching, source_of
+from weft.cli.reports.indexing import headline
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Query, RankedResult
 from weft.learning.beliefs import read_beliefs

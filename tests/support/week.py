@@ -45,11 +45,12 @@ from tests.support.real_measure import DOCUMENTATION
 from tests.support.real_questions import COMMITTED, RealQuestion
 from tests.support.week_corpus import Standing, WeekCorpus, make_corpus
 from weft.app.collections import measuring
-from weft.app.indexing import headline, plan_of
+from weft.app.indexing import plan_of
 from weft.app.night import asking_night
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.consolidate import run_visibly
+from weft.cli.reports.indexing import headline
 from weft.consolidation.champion import promote
 from weft.consolidation.night import Night
 from weft.consolidation.steps.gate import Decision

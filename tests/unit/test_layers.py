@@ -25,7 +25,7 @@ PARTITION_TABLES = {f"feedback/store/{path.name}" for path in (ROOT / "pipelines
 """The tables of a partition's one file, by what they hold: all are written in one transaction, which `state` opens."""
 
 
-HOOKS = {"app/lessons/board.py", "app/lessons/hook.py"}
+HOOKS = {"app/lessons/board.py", "app/lessons/keeping.py"}
 """A hook answers within a tenth of a second: it imports nothing to open the table with."""
 
 

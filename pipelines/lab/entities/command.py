@@ -18,10 +18,11 @@ import typer
 from lab.entities import recipe
 from lab.entities.evaluation import EITHER, ExtractionReport
 from lab.entities.schedule import Schedule
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import Assignments, CommonOptions, Conf
+from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.output import Result
 
 
+@command
 def train_ner(
     *,
     data: Annotated[Path, typer.Option(help="Folder with train.jsonl.gz and dev.jsonl.gz.")],
@@ -41,19 +42,17 @@ def train_ner(
     resume: Annotated[bool, typer.Option(help="Go on from the saved state.")] = False,
     start: Annotated[Path | None, typer.Option(help="State of an earlier run to begin with its weights.")] = None,
     export_only: Annotated[bool, typer.Option(help="Export and measure the saved state, without training.")] = False,
-    conf: Conf = [],
-    assignments: Assignments = [],
-    as_json: _job.AsJson = False,
-) -> None:
+    options: CommonOptions,
+) -> Result:
     """Train, export and measure the bundled entity recogniser."""
     out.mkdir(parents=True, exist_ok=True)
     schedule = Schedule(words, minutes, batch_words, encoder_rate, head_rate, bf16, save_minutes, log_every)
-    settings = CommonOptions(conf, assignments).settings().extraction
+    settings = options.settings().extraction
     run = recipe.TrainingRun(data, out, seed, threads, schedule, settings, start)
     progress = recipe.export_saved(run) if export_only else recipe.fit(run, resume=resume)
     report, facts = recipe.assess(run, progress)
     summary = {"checkpoint": str(run.checkpoint), "words": progress.words, "bytes": facts.size, "speed": facts.speed}
-    _job.emit({**summary, **_figures(report)}, as_json=as_json)
+    return Result([{**summary, **_figures(report)}], [])
 
 
 def _figures(report: ExtractionReport) -> dict[str, object]:
@@ -66,5 +65,5 @@ def _figures(report: ExtractionReport) -> dict[str, object]:
     } | {"confidences": {label: [list(point) for point in points] for label, points in report.confidences.items()}}
 
 
-main = partial(_job.run, train_ner)
+main = partial(run_job, train_ner)
 """Run the job on arguments."""

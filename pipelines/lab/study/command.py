@@ -39,16 +39,15 @@ from lab.study.again import ask_again
 from lab.study.report import calibrated, described, outcomes, table
 from lab.study.run import run
 from weft.app.collections import measuring
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import MEASURED, CommonOptions, job_command
-from weft.cli.console.terminal import print_report
+from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
+from weft.cli.console.output import Result
 from weft.domain.errors import SourceError
 from weft.evaluation.measures.beir import read_dataset
 
 ALL = "all"
 
 
-@job_command
+@command
 def study(
     dataset: Annotated[Path, typer.Option("--dataset", help="Folder with corpus, queries and qrels/.")],
     learn_from: Annotated[str, typer.Option("--learn-from", help="Which judgements users know.")] = "train",
@@ -88,8 +87,7 @@ def study(
     ] = False,
     *,
     options: CommonOptions,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Measure what learning from simulated users is worth on queries that were never shown."""
     if bare and foreign:
         raise typer.BadParameter("--foreign is about probabilities, which --bare leaves out: give one of them")
@@ -98,9 +96,8 @@ def study(
     settings, users = measuring(options.settings(MEASURED)), simulated_users(**named)
     if again is not None:
         asked = ask_again(read_dataset(dataset, split), settings, questions=again, seed=settings.evaluation.seed)
-        print_report(outcomes(f"{dataset.name} {split}, asked again", asked))
-        _job.emit({"again": [asdict(each) for each in asked]}, as_json=as_json)
-        return
+        shown = outcomes(f"{dataset.name} {split}, asked again", asked)
+        return Result([{"again": [asdict(each) for each in asked]}], [shown])
     marks = marks_of(sessions, users)
     lessons, held_out = read_dataset(dataset, learn_from), read_dataset(dataset, split)
     lessons, held_out = hold_out_share(lessons, held_out, hold_out, random.Random(settings.evaluation.seed))  # noqa: S311
@@ -109,10 +106,9 @@ def study(
             raise SourceError(f"{part.name} {part.split}: expected queries to learn from and others to ask, found none")
     foreign_queries = [read_dataset(folder, part) for folder, part in elsewhere]
     result = run(lessons, held_out, settings, users, marks, foreign_queries, least=least, bare=bare, fit=fit)
-    print_report(table(f"{held_out.name} {split}, learned from {learn_from}", result))
-    if result.held:
-        print_report(calibrated(result.held))
-    _job.emit(described(held_out, learn_from, result), as_json=as_json)
+    tables = [table(f"{held_out.name} {split}, learned from {learn_from}", result)]
+    tables += [calibrated(result.held)] if result.held else []
+    return Result([described(held_out, learn_from, result)], tables)
 
 
 def _place_of(text: str) -> tuple[Path, str]:
@@ -134,5 +130,5 @@ def marks_of(text: str, users: SimulationSettings) -> list[int]:
     return sorted({users.sessions if name == ALL else int(name) for name in names})
 
 
-main = partial(_job.run, study)
+main = partial(run_job, study)
 """Run the job on arguments."""

@@ -30,12 +30,12 @@ from lab.stores import BackgroundUpdaters, isolated_store
 from lab.study.probabilities import ProbabilityReport, judged_bins, probability_report
 from lab.study.report import CONVEX, FITTED, PRIOR, WITH_EFFECTS, StudyResult
 from weft.app.collections import document_id, indexed
+from weft.app.log_evaluation import collected
 from weft.app.night import logged_of
 from weft.app.searching.engines import source_of
 from weft.app.searching.replay import StoreReplay, caching_engines
 from weft.catalog.catalog import Catalog
 from weft.cli.console.terminal import stderr
-from weft.cli.reports.query_log import collected
 from weft.consolidation.probes import probed, shown_matches
 from weft.consolidation.settings import FOLDS, SEED
 from weft.consolidation.steps.fitting import fit_all

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from weft.app.indexing import headline, line, plan_of
+from weft.app.indexing import plan_of
 from weft.app.indexing import run as index
 from weft.app.searching.engines import opened
 from weft.app.searching.replay import StoreReplay
 from weft.catalog.catalog import Catalog
-from weft.cli.console.terminal import plain, stderr
 from weft.evaluation.measures.beir import Dataset, JudgedQuery
 from weft.evaluation.measures.measuring import Measurement, as_query, measure_searcher
 from weft.evaluation.measures.runs import Run, as_ranked
-from weft.ingestion.report import IndexProgress
+from weft.ingestion.pipeline import Watch
 from weft.ingestion.sources.corpus import corpus_name
 from weft.ingestion.stages.reuse import cutting_code
 from weft.retrieval.settings import BudgetSettings
@@ -24,6 +24,8 @@ from weft.runtime.ray.cluster import connect
 from weft.runtime.ray.stages import ON_CLUSTER, Executor
 from weft.runtime.storage.files import sha256_of, write_atomically
 from weft.settings import Settings
+
+log = logging.getLogger(__name__)
 
 _PATIENCE_MS = 60_000.0  # for a query in a channel: a measurement must not lose one to a busy machine
 
@@ -39,7 +41,9 @@ def measuring(settings: Settings) -> Settings:
     )
 
 
-def indexed(dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER) -> Settings:
+def indexed(
+    dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER, watch: Watch = lambda _: None
+) -> Settings:
     """The settings with a store that holds the data set's corpus, indexed now unless that was done before.
 
     After a change of the code that cuts the store is brought up to it: what is measured is what that code makes.
@@ -49,10 +53,10 @@ def indexed(dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLU
     cut_with = root / _CUT_WITH
     code = cutting_code().encode()
     if Catalog(root).pointer().generation is None or not cut_with.is_file() or cut_with.read_bytes() != code:
-        stderr.print(plain(f"indexing {dataset.corpus} below {root}"))
+        log.info("indexing %s below %s", dataset.corpus, root)
         if executor is ON_CLUSTER:
             connect(settings.cluster)
-        stderr.print(headline(index(plan_of(stored, [dataset.corpus]), watch=_show, executor=executor)))
+        index(plan_of(stored, [dataset.corpus]), watch=watch, executor=executor)
         write_atomically(cut_with, code)
     return stored
 
@@ -80,9 +84,11 @@ def document_id(dataset: Dataset) -> Callable[[str], str]:
     return lambda uri: uri.removeprefix(prefix)
 
 
-def runs_of(dataset: Dataset, configured: Sequence[Settings], replay: StoreReplay) -> list[Run]:
+def runs_of(
+    dataset: Dataset, configured: Sequence[Settings], replay: StoreReplay, *, watch: Watch = lambda _: None
+) -> list[Run]:
     """What is returned for every query of the data set under each configuration, all of them asked together."""
-    stored = [indexed(dataset, each) for each in configured]
+    stored = [indexed(dataset, each, watch=watch) for each in configured]
     queries = [[as_query(query, each.evaluation) for query in dataset.queries] for each in stored]
     same = all(some == queries[0] for some in queries)
     rankings_by_side = (
@@ -108,7 +114,3 @@ def _key(corpus: Path, settings: Settings) -> str:
     parts = (settings.ingest, settings.chunking, settings.priors.sizing, settings.embedding, settings.index)
     values = [sha256_of(corpus), *(part.model_dump(mode="json") for part in parts)]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:12]
-
-
-def _show(progress: IndexProgress) -> None:
-    stderr.print(line(progress), soft_wrap=True)

@@ -1,34 +1,31 @@
-"""Indexing what settings name, and how a run is shown."""
+"""Indexing what settings name."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from rich.table import Table
 
 from weft.catalog.catalog import Catalog
 from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError
-from weft.indexes.manifest import CHUNKS_FOLDER, Manifest, read_generation_manifest
+from weft.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
 from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.plan import IndexPlan
-from weft.ingestion.report import IndexOutcome, IndexProgress
-from weft.ingestion.sizing import SIZING
+from weft.ingestion.report import IndexOutcome
 from weft.ingestion.sources.items import begins_with, escaped
 from weft.ingestion.sources.sources import uri_prefixes
 from weft.runtime.ray.stages import ON_CLUSTER, Executor
 from weft.settings import Settings
 
 LOCK = Path("generations") / ".indexing"
-OWN_CHANGED = 0.2
-"""Share of the documents that is new since a store's own questions were asked, from which on they are asked again."""
 """Held by whoever indexes a store, below its root."""
 
-_RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
+OWN_CHANGED = 0.2
+"""Share of the documents that is new since a store's own questions were asked, from which on they are asked again."""
 
 
 def plan_of(
@@ -88,58 +85,3 @@ def dropped(plan: IndexPlan) -> dict[str, int]:
 def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:
     """Run a plan on the cluster that this process has joined; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
-
-
-def headline(outcome: IndexOutcome) -> str:
-    """What became of the run, in a line."""
-    state = "is live" if outcome.published else "was live already and stays: the content is the same"
-    return f"generation {outcome.generation} {state}"
-
-
-def sizes_table(manifest: Manifest, domains: Collection[str]) -> Table:
-    """The models that a generation was made with, and the chunk sizes of some domains (OPS-3a)."""
-    table = Table("what", "value", box=None, show_header=False)
-    for role, model in manifest.models.items():
-        name = model.partition("@")[0]
-        table.add_row(role, " ".join([name, manifest.precisions.get(name, "")]).rstrip())
-    for domain, sizes in sorted(manifest.facts.get(SIZING, {}).items()):
-        if domain in domains:
-            table.add_row(f"chunks of {domain}", " ".join(sizes))
-    return table
-
-
-def report(outcome: IndexOutcome) -> Table:
-    """The final summary, for people."""
-    table = Table("what", "count", box=None, show_header=False)
-    for name in ("documents", "unchanged", "chunks", "entities", "embedded", "embedding_cache_hits", "skipped"):
-        table.add_row(name.replace("_", " "), f"{getattr(outcome, name):,}")
-    for title, counts in (
-        ("type", outcome.by_type),
-        ("domain", outcome.by_domain),
-        ("language", outcome.by_language),
-        ("rejected", outcome.rejected),
-        ("left out", outcome.left_out),
-    ):
-        for name, count in counts.items():
-            table.add_row(f"{title} {name}", f"{count:,}")
-    table.add_row("seconds", f"{outcome.seconds:.1f}")
-    return table
-
-
-def line(progress: IndexProgress) -> str:
-    """One line about a run under way.
-
-    Examples:
-        >>> begun = IndexProgress("embedding", total=4, begun=0.0, now=0.0)
-        >>> line(begun.after({"documents": 30, "chunks": 300, "rejected:binary": 2}, now=10.0))
-        'embedding 1/4 · 30 documents 3.0/s · 300 chunks 30.0/s · 0 entities · 0 embeddings · 2 rejected · 0:30 left'
-    """
-    parts = [f"{progress.phase} {progress.done}/{progress.total}"]
-    for name, shown in _RATES.items():
-        rate = f" {progress.rate(name):.1f}/s" if progress.counts.get(name) else ""
-        parts.append(f"{progress.counts.get(name, 0):,} {shown}{rate}")
-    parts.append(f"{sum(progress.rejected.values())} rejected")
-    if progress.seconds_left:
-        minutes, seconds = divmod(round(progress.seconds_left), 60)
-        parts.append(f"{minutes}:{seconds:02d} left")
-    return " · ".join(parts)

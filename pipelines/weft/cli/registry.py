@@ -20,55 +20,49 @@ from weft.cli.console.exits import as_command, exit_code
 class Command(NamedTuple):
     """A command that is not imported yet."""
 
-    target: str  # where its function or its group of commands lies, as "module:name"
+    place: str  # where its function or its group of commands lies below `weft.cli`, as "module:name"
     summary: str  # the first sentence of its help
+    narrates: bool = False  # whether it runs for a while, and says what it does
 
-
-_COMMANDS = "weft.cli.commands"
-
-_REPORTING = frozenset({"index", "update", "consolidate", "evaluate", "broker"})
-"""Those that take long, and say in the log how far they are."""
 
 COMMANDS: Mapping[str, Command] = {
-    "index": Command("weft.cli.commands.reindex:reindex", "Index sources and make the result live."),
-    "search": Command("weft.cli.searches.search:search", "Search what is live in the store."),
-    "ask": Command(
-        "weft.cli.searches.ask:ask", "Ask one question after the other, and say what the results are worth."
-    ),
+    "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True),
+    "search": Command("searches.search:search", "Search what is live in the store."),
+    "ask": Command("searches.ask:ask", "Ask one question after the other, and say what the results are worth."),
+    "tell": Command("searches.tell:tell", "Name the right answer to a question, or a wrong one."),
     "update": Command(
-        f"{_COMMANDS}.update:update",
+        "commands.update:update",
         "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",
+        narrates=True,
     ),
     "consolidate": Command(
-        f"{_COMMANDS}.consolidate:consolidate",
+        "commands.consolidate:consolidate",
         "Fold the day's evidence into a learned version, calibrate, judge, publish and report it.",
+        narrates=True,
     ),
     "evaluate": Command(
-        "weft.cli.reports.evaluate:evaluate", "Measure retrieval on one split of a data set, or on the query log."
+        "reports.evaluate:evaluate",
+        "Measure retrieval on one split of a data set, or on the query log.",
+        narrates=True,
     ),
-    "broker": Command(f"{_COMMANDS}.broker:broker", "Run a broker until it is stopped."),
-    "mlflow": Command(f"{_COMMANDS}.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
-    "tell": Command("weft.cli.searches.tell:tell", "Name the right answer to a question, or a wrong one."),
-    "status": Command(f"{_COMMANDS}.status:status", "What is live in a store, and what became of feedback."),
-    "store": Command(f"{_COMMANDS}.store:store", "Move a store to another folder."),
+    "broker": Command("commands.broker:broker", "Run a broker until it is stopped.", narrates=True),
+    "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
+    "status": Command("commands.status:status", "What is live in a store, and what became of feedback."),
+    "store": Command("commands.store:store", "Move a store to another folder."),
     "generations": Command(
-        f"{_COMMANDS}.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
+        "commands.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),
-    "learned": Command(f"{_COMMANDS}.learned:learned", "What was learned: versions, beliefs, and how they changed."),
-    "feedback": Command(f"{_COMMANDS}.feedback_status:feedback", "What became of feedback."),
-    "sessions": Command(f"{_COMMANDS}.sessions:sessions", "Sessions that learn alone until they complete."),
-    "principals": Command(
-        f"{_COMMANDS}.principals:principals", "Who said what, what it moved, and taking it out again."
-    ),
-    "triggers": Command(f"{_COMMANDS}.triggers:triggers", "Words that contents are found by since people picked them."),
-    "graph": Command(f"{_COMMANDS}.graph:graph", "What has to do with what: relations, links, folders and entities."),
-    "queries": Command("weft.cli.searches.queries:queries", "What was asked and answered, from the query log."),
-    "dlq": Command(f"{_COMMANDS}.dlq:dlq", "Records that could not become events."),
-    "lessons": Command(
-        "weft.cli.lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."
-    ),
-    "ubi": Command(f"{_COMMANDS}.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
-    "attribute": Command(f"{_COMMANDS}.attribution:attribute", "Print the `attribution` of an event."),
+    "learned": Command("commands.learned:learned", "What was learned: versions, beliefs, and how they changed."),
+    "feedback": Command("commands.feedback_status:feedback", "What became of feedback."),
+    "sessions": Command("commands.sessions:sessions", "Sessions that learn alone until they complete."),
+    "principals": Command("commands.principals:principals", "Who said what, what it moved, and taking it out again."),
+    "triggers": Command("commands.triggers:triggers", "Words that contents are found by since people picked them."),
+    "graph": Command("commands.graph:graph", "What has to do with what: relations, links, folders and entities."),
+    "queries": Command("searches.queries:queries", "What was asked and answered, from the query log."),
+    "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
+    "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
+    "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
+    "attribute": Command("commands.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 
@@ -101,7 +95,7 @@ class Commands(TyperGroup):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments[:1] == ["--version"]:
+    if arguments == ["--version"]:
         sys.stdout.write(f"weft {__version__}\n")
         return 0
     return exit_code("weft", lambda: all_commands().main(arguments, prog_name="weft"))
@@ -129,7 +123,7 @@ def load_command(name: str) -> Any:
     from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  the help needs no settings
     from weft.runtime.process import uncollected  # noqa: PLC0415  the help needs no NumPy
 
-    log_progress() if name in _REPORTING else log_warnings()
+    log_progress() if COMMANDS[name].narrates else log_warnings()
     with uncollected():
-        loaded = pkgutil.resolve_name(COMMANDS[name].target)
+        loaded = pkgutil.resolve_name(f"weft.cli.{COMMANDS[name].place}")
     return typer.main.get_command(loaded) if isinstance(loaded, typer.Typer) else as_command(loaded, name)

@@ -232,7 +232,7 @@ class Searcher:
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, tuned = snapshot.generation, self._settings
-        most, notes = tuned.understanding.prefilter.most_values, tuned.quality.release_notes.names
+        notes = tuned.quality.release_notes.names
         stated = snapshot.relations, snapshot.learned.part(LearnedEdges) or NO_EDGES
         relations = self._openings.of(generation, "relations", stated, lambda: resolve_relations(generation, *stated))
         channels = open_channels(
@@ -242,8 +242,8 @@ class Searcher:
         facts = self._openings.of(
             generation,
             "facts",
-            (most, encoder, notes, snapshot.counted),
-            lambda: read_facts(generation, encoder, most=most, release_notes=notes, counted=snapshot.counted),
+            (encoder, notes, snapshot.counted),
+            lambda: read_facts(generation, encoder, release_notes=notes, counted=snapshot.counted),
         )
         places, headings, questions = ContentLocator(generation.chunks), Headings(generation.chunks), self._questions
         resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)

@@ -58,7 +58,6 @@ class RouterSettings(Section):
 
     enabled: bool
     simple_words: Whole
-    same_beginning: Count
     complex_words: Count
     question_words: tuple[str, ...]
     comparisons: tuple[str, ...]
@@ -70,25 +69,15 @@ class ExpansionSettings(Section):
 
     enabled: bool
     fewer_than: Whole
-    most_words: Count
     variants: Annotated[int, Field(ge=0, le=3)]
     original_weight: Annotated[float, Field(gt=0.0)]
-    feedback_texts: Count
-    background_texts: Whole
-    feedback_terms: Count
-    neighbours: Count
-    shortest_term: Count
 
 
 class PrefilterSettings(Section):
-    """How sure an inferred filter is, and from which confidence it leaves documents out."""
+    """From which confidence an inferred filter leaves documents out."""
 
     enabled: bool
     applied_above: Share
-    stated: Share
-    named_path: Share
-    mentioned_path: Share
-    most_values: Count
 
 
 class ScopeSettings(Section):
@@ -102,11 +91,8 @@ class ShiftSettings(Section):
     """When a session has changed its topic, and what follows."""
 
     enabled: bool
-    window: Count
-    least: Count
     distance: Annotated[float, Field(ge=0.0, le=2.0)]
     most_distance: Annotated[float, Field(ge=0.0, le=2.0)]
-    deviations: Annotated[float, Field(ge=0.0)]
     usage_share: Share
     widening: Annotated[float, Field(ge=1.0)]
 
@@ -158,8 +144,6 @@ class GraphSettings(Section):
     decay: Share
     least_energy: NonNegative
     seed_hits: Whole
-    name_words: Count
-    name_characters: Count
 
     @property
     def strengths(self) -> Mapping[RelationSource, float]:

@@ -1,13 +1,16 @@
-"""What this process does with memory, garbage and threads; the one importer of threadpoolctl."""
+"""What this process does with memory, garbage and threads, and who runs it; the one importer of threadpoolctl."""
 
 from __future__ import annotations
 
 import ctypes
 import gc
+import getpass
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from threadpoolctl import threadpool_limits
+
+from weft.domain.ranking import ANONYMOUS
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_… of malloc.h
 _LARGEST_FROM_HEAP = 32 * 1024**2  # bytes: what glibc lets M_MMAP_THRESHOLD be
@@ -88,3 +91,16 @@ class PeriodicCollection:
         if self._was_on:
             gc.enable()
             self._was_on = False
+
+
+def login() -> str:
+    """The name that whoever runs this is logged in by; empty where a container's user has none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+def speaker_of(principal: str | None) -> str:
+    """Who says something: whoever is named, or else is logged in."""
+    return principal or login() or ANONYMOUS

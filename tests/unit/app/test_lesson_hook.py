@@ -12,10 +12,11 @@ import pytest
 
 from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_changed, lesson_outcome
 from tests.support.session_store import Partition
-from weft.app.lessons import hook
-from weft.app.lessons.board import BoardKeeper, write_board
+from weft.app.lessons.board import Board, live_token
+from weft.app.lessons.keeping import BoardKeeper, write_board
 from weft.app.lessons.session_end import read_transcript
 from weft.app.lessons.view import live_lessons
+from weft.cli.lessons import hook
 from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
 from weft.lessons.finding import finder_of
 from weft.lessons.prompt import MOST_LESSONS
@@ -74,7 +75,7 @@ def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> 
     words, weights = LessonWords(SETTINGS.lessons.words), SETTINGS.priors.lessons.relevance
     finder, board, rng = (
         finder_of(beliefs, weights, words, SETTINGS.lessons.duplicates.proposed),
-        hook.Board(root / "lessons" / "board.sqlite"),
+        Board(root / "lessons" / "board.sqlite"),
         random.Random(4),
     )
     for _ in range(40):
@@ -151,8 +152,8 @@ def test_an_agent_is_told_though_nothing_can_be_written(
     def full(root: Path) -> Path:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("weft.app.lessons.board.write_board", full)
-    monkeypatch.setattr(hook, "_is_left", lambda *_: True)
+    monkeypatch.setattr("weft.app.lessons.keeping.write_board", full)
+    monkeypatch.setattr("weft.app.lessons.board._is_left", lambda *_: True)
     given = b'{"session_id": "s", "tool": "Bash", "context": "drop the index"}'
     assert asked(monkeypatch, given, "--store", str(root)) == 0
     printed = capsys.readouterr()
@@ -168,7 +169,7 @@ def test_the_table_follows_the_evidence(partition: Partition) -> None:
     use = ToolUse(text="pin the base image")
 
     def shown() -> set[str]:
-        chosen = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
+        chosen = Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
         return {each.match.believed.lesson.id for each in chosen}
 
     with BoardKeeper(root, SETTINGS) as keeper:
@@ -204,7 +205,7 @@ def test_of_two_that_contradict_one_another_the_better_one_is_told(first: str, s
         beliefs = live_lessons(partition.catalog, SETTINGS)
         least = SETTINGS.lessons.duplicates.proposed
         finder = finder_of(beliefs, weights, LessonWords(SETTINGS.lessons.words), least)
-        by_hook = hook.Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
+        by_hook = Board(root / "lessons" / "board.sqlite").find(use, rng=Always())
         shown = [each.match.believed.lesson.content for each in finder.find(use, limit=5, rng=Always())]
         assert [each.match.believed.lesson.content for each in by_hook] == shown
         return shown
@@ -215,17 +216,17 @@ def test_of_two_that_contradict_one_another_the_better_one_is_told(first: str, s
     assert sorted(told()) == sorted([first, second])
 
 
-def test_a_transcript_is_read_as_far_as_it_can_be(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_transcript_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
     """LES-5, LES-10: lines that are no message are passed over; that there is no file is said."""
     message = {"type": "user", "message": {"role": "user", "content": "Always flush the spool."}}
     lines = [b"\xff\xfe{", b"[]", b"null", b'{"message": 5}', b'{"type": "user"}', json.dumps(message).encode()]
     (tmp_path / "transcript.jsonl").write_bytes(b"\n".join(lines))
-    (turn,) = read_transcript(str(tmp_path / "transcript.jsonl"))
+    notes: list[str] = []
+    (turn,) = read_transcript(str(tmp_path / "transcript.jsonl"), notes.append)
     assert (turn.step.text, turn.step.speaker) == ("Always flush the spool.", "user")
-    assert read_transcript(None) == []
-    assert capsys.readouterr().err == ""
-    assert read_transcript(str(tmp_path)) == read_transcript(7) == []
-    assert capsys.readouterr().err.count("expected a transcript, found no file") == 2
+    assert (read_transcript(None, notes.append), notes) == ([], [])
+    assert read_transcript(str(tmp_path), notes.append) == read_transcript(7, notes.append) == []
+    assert [note.startswith("expected a transcript, found no file") for note in notes] == [True, True]
 
 
 def user_line(text: object, **facts: object) -> str:
@@ -246,7 +247,7 @@ def test_a_transcript_holds_what_people_wrote_and_nothing_that_programs_put_ther
         user_line("x" * 1_000_000),
     ]
     transcript.write_text("\n".join(lines) + '\n{"type": "user", "mess', encoding="utf-8")
-    first, second, third, last = (turn.step.text for turn in read_transcript(str(transcript)))
+    first, second, third, last = (turn.step.text for turn in read_transcript(str(transcript), pytest.fail))
     assert (first, second.strip(), third) == ("No, never push.", "Thanks.", "one\u2028line\u0085of text")
     assert len(last) == 20_000
 
@@ -268,7 +269,7 @@ def test_a_table_is_kept_however_the_store_is_spelled(partition: Partition, monk
     root = root_of(partition)
     write_board(root, SETTINGS)
     monkeypatch.chdir(root.parent)
-    assert hook.live_token(Path(root.name)) == hook.live_token(root) == hook.Board(root / "lessons/board.sqlite").token
+    assert live_token(Path(root.name)) == live_token(root) == Board(root / "lessons/board.sqlite").token
 
 
 def test_what_is_asked_is_read_to_a_bound() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weft.cli.commands import consolidate, reindex, update
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.cli.searches import search
 from weft.domain.errors import StoreError
 
@@ -25,12 +25,12 @@ def refuses(reason: str = "nothing") -> None:
 
 def test_a_job_that_works_ends_with_0() -> None:
     """Job contract."""
-    assert _job.run(works, ["--count", "2"]) == 0
+    assert run_job(works, ["--count", "2"]) == 0
 
 
 def test_a_job_that_cannot_work_ends_with_1_and_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract."""
-    assert _job.run(refuses, []) == 1
+    assert run_job(refuses, []) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found nothing\n"
 
 
@@ -42,7 +42,7 @@ def writes(where: str) -> None:
 def test_what_the_machine_refuses_ends_with_1_and_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract: a store that is a file, a folder that cannot be written and a full disk are no crash."""
     (tmp_path / "file").touch()
-    assert _job.run(writes, [str(tmp_path / "file")]) == 1
+    assert run_job(writes, [str(tmp_path / "file")]) == 1
     printed = capsys.readouterr().err
     assert printed.startswith("jobs.writes: expected the machine to let it read and write, found [Errno 20]")
     assert printed.count("\n") == 1
@@ -56,21 +56,21 @@ def test_a_store_that_is_a_file_is_named(
     store = tmp_path / "file"
     store.touch()
     asked = ["apple"] if job is search.search else ["--source", str(tmp_path)]
-    assert _job.run(job, [*asked, "--store", str(store)]) == 1
+    assert run_job(job, [*asked, "--store", str(store)]) == 1
     assert capsys.readouterr().err.splitlines()[-1].endswith("look at the path, its permissions and its disk")
 
 
 @pytest.mark.parametrize("adopt", [[], ["--adopt", "elsewhere"]])
 def test_a_night_over_no_store_is_refused(adopt: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract: a name mistyped in a crontab would else be a night with nothing new, for ever."""
-    assert _job.run(consolidate.consolidate, ["--store", str(tmp_path / "nosuch"), *adopt]) == 1
+    assert run_job(consolidate.consolidate, ["--store", str(tmp_path / "nosuch"), *adopt]) == 1
     assert "nosuch, found no such folder" in capsys.readouterr().err
 
 
 def test_updaters_of_no_store_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract: a name mistyped would else be a new store, which learns beside the one that searches read."""
     mistyped = tmp_path / "nosuch"
-    assert _job.run(update.update, ["--store", str(mistyped), "--local", "--until-caught-up"]) == 1
+    assert run_job(update.update, ["--store", str(mistyped), "--local", "--until-caught-up"]) == 1
     printed = capsys.readouterr().err
     assert printed.count("\n") == 1
     assert f"expected a store in {mistyped}, found no such folder" in printed
@@ -79,7 +79,7 @@ def test_updaters_of_no_store_are_refused(tmp_path: Path, capsys: pytest.Capture
 
 def test_no_reason_steers_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-11: what was found may be what anybody wrote."""
-    assert _job.run(refuses, ["--reason", "\x1b]0;owned\x07"]) == 1
+    assert run_job(refuses, ["--reason", "\x1b]0;owned\x07"]) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found \ufffd]0;owned\ufffd\n"
 
 
@@ -90,7 +90,7 @@ def is_denied(path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_is_a_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract: a disk that is full or read-only is no defect of the job's."""
-    assert _job.run(is_denied, [str(tmp_path)]) == 1
+    assert run_job(is_denied, [str(tmp_path)]) == 1
     printed = capsys.readouterr().err
     assert printed.startswith(
         "jobs.is_denied: expected the machine to let it read and write, found [Errno 21] Is a directory"
@@ -105,7 +105,7 @@ def is_stopped() -> None:
 
 def test_an_interrupted_job_ends_with_130_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract: Ctrl-C leaves no traceback, and not nothing either."""
-    assert _job.run(is_stopped, []) == 130
+    assert run_job(is_stopped, []) == 130
     assert capsys.readouterr().err == "jobs.is_stopped: interrupted\n"
 
 
@@ -120,7 +120,7 @@ def test_nothing_that_is_logged_steers_a_terminal(
     """OPS-11: nor does it look like another line of the log."""
     monkeypatch.setattr(logging.root, "handlers", [])
     monkeypatch.setattr(logging.root, "level", logging.WARNING)
-    assert _job.run(warns, []) == 0
+    assert run_job(warns, []) == 0
     first, second = capsys.readouterr().err.splitlines()
     assert "WARNING impression of query a\ufffd]0;owned\ufffd" in first
     assert second.strip() == "b: all is well lost"
@@ -130,5 +130,5 @@ def test_nothing_that_is_logged_steers_a_terminal(
 @pytest.mark.parametrize("arguments", [["--nonsense"], ["--count", "many"], ["surplus"]])
 def test_wrong_usage_ends_with_2_and_is_explained(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Job contract."""
-    assert _job.run(works, arguments) == 2
+    assert run_job(works, arguments) == 2
     assert arguments[0] in capsys.readouterr().err

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weft.cli.commands.reindex import headline, keep_record, plan_of, reindex
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.errors import ConfigurationError
 from weft.domain.ids import GenerationId
 from weft.ingestion.report import IndexOutcome, IndexProgress
@@ -55,7 +55,7 @@ def test_the_last_line_says_whether_something_changed() -> None:
 def test_an_empty_path_is_wrong_usage(tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-3: a variable without a value must not index the working directory, nor make a store of it."""
     other = {"--source": "--store", "--store": "--source"}[option]
-    assert _job.run(reindex, [other, str(tmp_path), option, ""]) == 2
+    assert run_job(reindex, [other, str(tmp_path), option, ""]) == 2
     assert option in capsys.readouterr().err
-    assert _job.run(reindex, ["", "--store", str(tmp_path)]) == 2
+    assert run_job(reindex, ["", "--store", str(tmp_path)]) == 2
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from tests.support.answers import print_answer
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.cli.searches import search
@@ -87,7 +88,7 @@ def an_answer(results: int, query_id: str) -> Answer:
 def test_more_results_than_an_event_tells_of_are_told_up_to_there() -> None:
     """FBK-2: what was asked for with a large -k is an impression that updaters take."""
     answer, topic = an_answer(MOST_SHOWN + 20, "q1"), MemoryPublisher()
-    search._tell([answer], FeedbackProducer(topic))
+    search.tell([answer], FeedbackProducer(topic))
     (event,) = topic.events
     assert isinstance(event, Impression)
     assert [each.content_hash for each in event.results] == [each.content_hash for each in answer.results[:MOST_SHOWN]]
@@ -97,7 +98,7 @@ def test_more_results_than_an_event_tells_of_are_told_up_to_there() -> None:
 def test_an_answer_that_is_no_event_does_not_take_others_along(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: a name that no event can carry costs its own impression, and is told."""
     topic = MemoryPublisher()
-    search._tell([an_answer(2, name), an_answer(2, "q2")], FeedbackProducer(topic))
+    search.tell([an_answer(2, name), an_answer(2, "q2")], FeedbackProducer(topic))
     assert [json.loads(value)["query_id"] for value in topic.values] == ["q2"]
     assert capsys.readouterr().err == "1 of 2 answers are not in the feedback topic\n"
 
@@ -106,7 +107,7 @@ def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixtur
     """OPS-11: texts, places and queries are shown as they are."""
     hostile = "[/b] :key: \x1b]0;owned\x07 apple"
     answer = a_searcher(MemoryGeneration({hostile: [hostile]})).search(a_query(hostile, context=True))
-    search.show(answer, explain=True)
+    print_answer(answer, explain=True)
     printed = capsys.readouterr().out
     assert printed.count("[/b] :key:") >= 3
     assert not {"\x1b", "\x07"} & set(printed)
@@ -115,7 +116,7 @@ def test_nothing_that_was_indexed_steers_a_terminal(capsys: pytest.CaptureFixtur
 def test_two_results_are_set_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
     """RET-18: the greatest difference first, a sentence each, and last by how much their scores differ."""
     answer = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]})).search(a_query("red apple"))
-    search.show(answer, explain=False, why=(1, 2))
+    print_answer(answer, why=(1, 2))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     one, other = answer.results
     apart = difference(one, other)
@@ -130,4 +131,4 @@ def test_ranks_that_are_not_shown_are_named(ranks: tuple[int, int]) -> None:
     """RET-18."""
     answer = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"]})).search(a_query("red apple"))
     with pytest.raises(typer.BadParameter, match=r"expected ranks from 1 to 2, found [03]"):
-        search.show(answer, explain=False, why=ranks)
+        print_answer(answer, why=ranks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ from lab import ablation, demo
 from lab.study import report as study_report
 from lab.study.probabilities import ProbabilityReport
 from tests.support.logged_queries import a_logged, a_result
-from weft.cli.console.terminal import print_report
+from weft.app import comparing, log_evaluation
+from weft.cli.console.output import Result, Shown, TextOutput, show
 from weft.cli.reports import comparison, evaluate, query_log
 from weft.consolidation.steps.gate import Decision, GateVerdict
 from weft.domain.ids import ContentHash
@@ -31,33 +32,38 @@ DATASET = Dataset(HOSTILE, "test", Path("corpus.jsonl"), (JudgedQuery(HOSTILE, H
 RUN, OTHER = {HOSTILE: {"right": 1.0}}, {HOSTILE: {"wrong": 1.0}}
 
 
+def print_all(shown: Iterable[Shown]) -> None:
+    TextOutput().show(Result([], shown))
+
+
 def a_comparison() -> None:
-    sides = comparison.Side(HOSTILE, OTHER), comparison.Side(HOSTILE, RUN)
-    comparison.show(comparison.compared(DATASET, *sides, SETTINGS), interval=SETTINGS.evaluation.interval)
+    sides = comparing.Side(HOSTILE, OTHER), comparing.Side(HOSTILE, RUN)
+    compared = comparing.compared(DATASET, *sides, SETTINGS)
+    print_all(comparison.shown(compared, interval=SETTINGS.evaluation.interval))
 
 
 def a_comparison_on_the_log() -> None:
-    result = query_log.LogComparison(queries=3, moved=GateVerdict(Decision.REVIEW, "so"), judged=None, values=[])
-    query_log.show_comparison((HOSTILE, HOSTILE), result)
+    result = log_evaluation.LogComparison(queries=3, moved=GateVerdict(Decision.REVIEW, "so"), judged=None, values=[])
+    print_all(query_log.comparison_shown((HOSTILE, HOSTILE), result))
 
 
 def a_measurement() -> None:
     measured = measure(RUN, QRELS)
     result = Measurement(RUN, measured, estimates(measured, SETTINGS.evaluation), 1.0, 2.0, {}, {})
-    print_report(evaluate.table(evaluate.described(DATASET, SETTINGS, result), result))
+    show(evaluate.table(evaluate.described(DATASET, SETTINGS, result), result))
 
 
 def an_ablation() -> None:
     mean = estimates(measure(RUN, QRELS), SETTINGS.evaluation)[HEADLINE]
-    ablation.show(DATASET, SETTINGS, ablation.Ablation(mean, 1, [], [], None))
+    print_all(ablation.shown(DATASET, SETTINGS, ablation.Ablation(mean, 1, [], [], None)))
 
 
 def a_study() -> None:
-    print_report(study_report.table(HOSTILE, study_report.StudyResult([], {}, None, {}, [])))
+    show(study_report.table(HOSTILE, study_report.StudyResult([], {}, None, {}, [])))
 
 
 def a_calibration() -> None:
-    print_report(study_report.calibrated([ProbabilityReport({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
+    show(study_report.calibrated([ProbabilityReport({}, {}, {}, 1.0, {HOSTILE: 0.5}, None)]))
 
 
 def a_farewell() -> None:
@@ -66,7 +72,7 @@ def a_farewell() -> None:
 
 
 @pytest.mark.parametrize(
-    ("show", "times"),
+    ("shown", "times"),
     [
         (a_comparison, 5),  # the data set, A and B in the title; the query's id and text
         (a_comparison_on_the_log, 2),
@@ -79,10 +85,10 @@ def a_farewell() -> None:
     ids=lambda value: value.__name__ if callable(value) else f"{value}x",
 )
 def test_what_was_given_is_shown_whole(
-    show: Callable[[], None], times: int, capsys: pytest.CaptureFixture[str]
+    shown: Callable[[], None], times: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """OPS-11: names with brackets are neither eaten nor do they end the job; none steers a terminal."""
-    show()
+    shown()
     printed = " ".join(capsys.readouterr().out.split())
     assert printed.count(GIVEN) == times
     assert not {"\x1b", "\x07"} & set(printed)
@@ -101,7 +107,8 @@ def test_what_a_log_holds_is_shown_whole(tmp_path: Path, capsys: pytest.CaptureF
     """OPS-11: names of channels come from the log, in the table of channels and in what an alarm says."""
     result = a_result(ContentHash("a"), channels={HOSTILE: 1})
     queries = [a_logged(n, [result], failed=[HOSTILE]) for n in range(MINIMUM)]
-    query_log.show(query_log.report(query_log.Logged(queries, {}, tmp_path), SETTINGS))
+    report = log_evaluation.report(log_evaluation.Logged(queries, {}, tmp_path), SETTINGS)
+    print_all(query_log.shown(report))
     printed = capsys.readouterr().out
     assert printed.count(GIVEN) == 2
     assert f"left out: {GIVEN}" in printed

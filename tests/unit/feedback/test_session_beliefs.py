@@ -14,10 +14,9 @@ from weft.domain.documents import Domain
 from weft.domain.events import AnyEvent
 from weft.domain.ids import SessionId, VersionName
 from weft.domain.ranking import Scope, Signal, WeightBelief
-from weft.learning.aliases import NO_ALIASES
 from weft.learning.beliefs import read_beliefs
-from weft.learning.edges import NO_EDGES
-from weft.retrieval.snapshot.snapshot import Described, ListedSessions, ReadingCache
+from weft.learning.parts import Part
+from weft.retrieval.snapshot.snapshot import ListedSessions, ReadingCache
 
 PRIORS = SETTINGS.priors
 SCOPE = Scope(Domain.CODE, "m", "a")
@@ -30,8 +29,8 @@ def partition(tmp_path: Path) -> Partition:
     return Partition(tmp_path / "store", ROOM)
 
 
-def described(version: VersionName | None) -> Described:
-    return version or VersionName("priors"), None, None, NO_ALIASES, NO_EDGES
+def no_parts(version: VersionName | None) -> tuple[VersionName, Mapping[str, Part]]:
+    return version or VersionName("priors"), {}
 
 
 def said(session_id: str, *, vector: float, answers: int = 10, **changes: object) -> list[AnyEvent]:
@@ -51,7 +50,7 @@ def said(session_id: str, *, vector: float, answers: int = 10, **changes: object
 def weights(partition: Partition, session_id: str | None = None) -> Mapping[Signal, WeightBelief]:
     """What a search of that session weighs by, or what all do."""
     catalog = partition.catalog
-    cache = ReadingCache(catalog, PRIORS, described, held=8)
+    cache = ReadingCache(catalog, PRIORS, no_parts, held=8)
     reading = ListedSessions(catalog.live.listing(), cache).of(SessionId(session_id)) if session_id else None
     shared = read_beliefs(PRIORS, catalog.live.evidence(), now=NOON / 1000)
     return (shared if reading is None else reading.beliefs).weights(SCOPE, tuple(Signal))

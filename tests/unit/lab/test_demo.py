@@ -17,7 +17,7 @@ from tests.support.feedback_events import NOON
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.learner import learned
 from tests.support.retrieval_fakes import MemoryGeneration, a_searcher
-from weft.cli.console import jobs as _job
+from weft.cli.console.options import run_job
 from weft.domain.errors import StoreError
 from weft.domain.ids import ChunkId, content_hash
 from weft.evaluation.queries.writer import QueryLog
@@ -52,7 +52,7 @@ def test_a_demonstration_of_nothing_is_wrong_usage(
     tmp_path: Path, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Job contract: half of one question is none."""
-    assert _job.run(demo.demo, ["--store", str(tmp_path), *arguments]) == 2
+    assert run_job(demo.demo, ["--store", str(tmp_path), *arguments]) == 2
     assert f"Invalid value for '{arguments[0]}'" in " ".join(capsys.readouterr().err.split())
     assert not list(tmp_path.iterdir())
 

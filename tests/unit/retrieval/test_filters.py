@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
+from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher
 from weft.domain.documents import ContentType, Domain
 from weft.domain.ids import QueryId
 from weft.ingestion.metadata.front_matter import front_matter
@@ -132,9 +132,7 @@ def test_filters_that_nothing_passes_are_told(text: str, filters: dict[str, str]
         for uri, team, number in (("one", "a", "1"), ("two", "b", "2"), ("three", "b", "3"))
     }
     generation = MemoryGeneration({uri: [f"apple {uri}"] for uri in facts}, facts)
-    read = settings().understanding
-    few = read.model_copy(update={"prefilter": read.prefilter.model_copy(update={"most_values": 2})})
-    answer = a_searcher(generation, understanding=few.model_dump()).search(a_query(text, filters=filters))
+    answer = a_searcher(generation).search(a_query(text, filters=filters))
     assert answer.understanding is not None
     assert answer.understanding.unmet == unmet
     assert bool(answer.results) is not bool(unmet)

@@ -28,7 +28,7 @@ TUNED = settings().graph.model_copy(update={"hops": 2, "decay": 0.5, "least_ener
 
 def apply_operators(graph: MemoryGraph, text: str, *hits: int, depth: int = 9, **changes: object) -> dict[int, float]:
     """Energy by row, of a query whose dense channel found these rows."""
-    names = Vocabulary(graph.spellings(), longest=4, shortest=3)
+    names = Vocabulary(graph.spellings())
     channel = GraphChannel(graph.arrays(), names, WEIGHTS, TUNED.model_copy(update=changes))
     first = [{Channel.DENSE: Ranked(Hits.of((row, 0.5) for row in hits))}]
     return dict(channel.follow([text], [None], first, depth)[0].ranking)
@@ -115,7 +115,7 @@ def test_declared_relations_lead_to_what_no_channel_finds(tmp_path: Path) -> Non
     graph = a_graph(tmp_path, files)
     hashes = sorted(chunks[0].content_hash for _, chunks in files)
     rows = {document.uri: hashes.index(chunks[0].content_hash) for document, chunks in files}
-    channel = GraphChannel(graph.arrays(), Vocabulary([], longest=4, shortest=3), settings().graph_weights, TUNED)
+    channel = GraphChannel(graph.arrays(), Vocabulary([]), settings().graph_weights, TUNED)
     for here, there in (("t/cause.md", "t/effect.md"), ("t/effect.md", "t/cause.md")):
         (ranked,) = channel.follow([""], [None], [{Channel.DENSE: Ranked(Hits.of([(rows[here], 0.9)]))}], 1)
         assert ranked.ranking.rows.tolist() == [rows[there]]

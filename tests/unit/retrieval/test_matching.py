@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from tests.support.answers import print_answer
 from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_query, a_searcher, having_said, settings
 from tests.support.words_spoken import by_many
-from weft.cli.searches.search import show
 from weft.domain.ids import QueryId
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Answer, Channel, PastVerdicts
@@ -107,7 +107,7 @@ def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture
         "bound": 0.05,
         "missing": (),
     }
-    show(lost, explain=False)
+    print_answer(lost)
     assert "evidence gap" in capsys.readouterr().out
 
 

@@ -107,7 +107,7 @@ def test_what_providers_say_goes_before_what_documents_declare() -> None:
     """CIT-1."""
     generation = MemoryGeneration(TEXTS, {"a": {"citations": 7, "metadata": {"doi": "10.1/x"}}, "b": {"citations": 2}})
     counted = {"semantic_scholar:DOI:10.1/x": WorkCounts(0.0, {Measure.CITATIONS: 90.0, Measure.H_INDEX: 12.0})}
-    facts = read_facts(generation, generation.encoder.name, most=10, counted=counted)
+    facts = read_facts(generation, generation.encoder.name, counted=counted)
     assert facts.citations.counts(np.array([0, 1])).tolist() == [90.0, 2.0]
 
 
@@ -196,8 +196,7 @@ def test_results_given_before_can_be_left_out_or_lowered() -> None:
     assert len(search(a_query("red pear", k=1, memory=memory)).memory.shown) == 2
 
 
-def test_a_memory_reads_back_and_older_ones_are_still_read() -> None:
+def test_a_memory_reads_back() -> None:
     """RET-19, LRN-15: what was given is part of it."""
     memory = SessionMemory().given(["a", "b"], limit=5)
     assert SessionMemory.from_json(memory.to_json()) == memory
-    assert SessionMemory.from_json('{"draws": 1, "shift": [], "queries": []}') == SessionMemory(draws=1)

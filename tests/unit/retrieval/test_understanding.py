@@ -162,19 +162,19 @@ def test_the_router_can_be_switched_off() -> None:
 def test_terms_of_the_first_results_make_a_variant() -> None:
     """RET-3: those that the first results share and the others lack, without the query's own."""
     first = ["apple pie with cinnamon", "apple tart with cinnamon", "the cinnamon apple"]
-    variant = feedback_variant("apple", first, ["the pie", "the bread with butter", "with jam"], TUNED.expansion)
+    variant = feedback_variant("apple", first, ["the pie", "the bread with butter", "with jam"])
     assert variant is not None
     assert variant.text.split()[0] == "cinnamon"
     assert "apple" not in variant.text.split()
-    assert feedback_variant("apple", ["apple"], [], TUNED.expansion) is None
+    assert feedback_variant("apple", ["apple"], []) is None
 
 
 def test_names_beside_those_in_the_query_make_a_variant() -> None:
     """RET-3: what the query names already is left out."""
-    variant = neighbour_variant("what is Kafka", ["Kafka", "Zookeeper", "Zookeeper"], TUNED.expansion)
+    variant = neighbour_variant("what is Kafka", ["Kafka", "Zookeeper", "Zookeeper"])
     assert variant is not None
     assert variant.text == "Zookeeper"
-    assert neighbour_variant("what is Kafka", ["kafka"], TUNED.expansion) is None
+    assert neighbour_variant("what is Kafka", ["kafka"]) is None
 
 
 def test_a_complex_query_is_asked_in_other_words_too_and_says_so() -> None:
@@ -222,7 +222,7 @@ def test_the_query_counts_several_variants(weight: float) -> None:
     generation = MemoryGeneration({"a": ["red apple"], "b": ["banana bread"]})
     hits = [generation.row_of("red apple"), generation.row_of("banana bread")]
     generation.graph = MemoryGraph(2, (EdgeKind.MENTIONS, hits[0], "apple"), (EdgeKind.MENTIONS, hits[0], "banana"))
-    names_alone = understanding(expansion={"variants": 1, "feedback_texts": 2, "original_weight": weight})
+    names_alone = understanding(expansion={"variants": 1, "original_weight": weight})
     answer = a_searcher(generation, **names_alone).search(a_query("apple ? apple ?"))
     assert answer.understanding is not None
     assert [variant.text for variant in answer.understanding.variants] == ["banana"]

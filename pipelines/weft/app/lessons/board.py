@@ -1,132 +1,185 @@
-"""The table of lessons that hooks read, kept up with the store by the updaters' job (LES-10)."""
+"""The table of lessons that hooks of agents read, and what they write down beside it (LES-10).
+
+It imports neither settings nor evidence: a hook answers within a tenth of a second. Updaters keep the table
+(`keeping`); what is injected is written to the session's file, and told to the topic at the session's end.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import hashlib
 import json
-import logging
 import os
 import sqlite3
-import threading
 import time
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from weft.app.lessons.hook import BOARD, FOLDER, VERSION, live_token
-from weft.app.lessons.view import live_lessons
-from weft.catalog.catalog import Catalog
-from weft.domain.errors import WeftError
-from weft.domain.lesson_match import BelievedLesson
-from weft.learning.evidence import day_of
-from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.lessons.prompt import MOST_LESSONS
-from weft.lessons.relevance import context_words
-from weft.lessons.wording import LessonWords
-from weft.runtime.clock import system_clock
-from weft.settings import Settings, load_settings
+from weft.domain.lesson import Lesson, LessonPriority, LessonResult, LessonStatus
+from weft.domain.lesson_match import BelievedLesson, ChosenLesson
+from weft.lessons.duplicates.comparison import ConflictChecker
+from weft.lessons.finding import LessonFinder, Uniform
+from weft.lessons.relevance import ToolUse, file_pattern
+from weft.lessons.wording import LessonWords, words_of
 
-log = logging.getLogger(__name__)
+FOLDER = "lessons"
+BOARD = "board.sqlite"
+"""Where the table lies in a store."""
 
-_SCHEMA = """
-create table facts (name text primary key, value text not null);
-create table lessons (number integer primary key, document text not null, propensity real not null);
-create table keys (kind text not null, key text not null, factor real not null, lesson integer not null);
-create table separate (one text not null, other text not null);
-create index keys_by_factor on keys (kind, key, factor);
-"""
-_WILD = frozenset("*?[")
-_INTERVAL_S = 0.2  # between looks at the store
-_SHARE = 4.0  # times as long as a table takes to make nobody makes another
+VERSION = 4
+_MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
+_STEMS = 2_000  # words of a context that are looked up
+_ABANDONED_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
 
 
-def write_board(root: Path, settings: Settings | None = None) -> Path:
-    """Make the table of a store's lessons as they are believed now, and put it in the place of the one before."""
-    chosen = settings or load_settings([], [f"storage.root={json.dumps(str(root))}"])
-    token = live_token(root)  # before the evidence: what comes in between makes the table old
-    beliefs = live_lessons(Catalog(root), chosen)
-    folder = root / FOLDER
+def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[ChosenLesson]) -> str:
+    """Write down what was put before an agent, for the session's end to tell; the id of the injection."""
+    injection = os.urandom(16).hex()
+    folder = root / FOLDER / "sessions"
     folder.mkdir(parents=True, exist_ok=True)
-    draft = folder / f"{BOARD}.{os.getpid()}.{threading.get_ident()}"
-    draft.unlink(missing_ok=True)
-    with contextlib.closing(sqlite3.connect(draft)) as connection:
-        connection.executescript(_SCHEMA)
-        _fill(connection, beliefs, chosen)
-        facts = {"version": str(VERSION), "token": json.dumps(token), "settings": json.dumps(_numbers(chosen))}
-        facts["day"] = str(day_of(system_clock()))
-        connection.executemany("insert into facts values (?, ?)", facts.items())
-        connection.commit()
-    path = folder / BOARD
-    draft.replace(path)
-    return path
-
-
-def _fill(connection: sqlite3.Connection, beliefs: LessonBeliefs, settings: Settings) -> None:
-    words, priorities = LessonWords(settings.lessons.words), settings.priors.lessons.relevance.priorities
-    for number, believed in enumerate(beliefs.injectable()):
-        propensity = beliefs.propensity(believed.lesson.id)
-        connection.execute("insert into lessons values (?, ?, ?)", (number, _document(believed), propensity))
-        factor = believed.p_good * priorities[believed.lesson.priority]
-        keys = [(kind, key, factor, number) for kind, key in _keys(believed, words)]
-        connection.executemany("insert into keys values (?, ?, ?, ?)", keys)
-    connection.executemany("insert into separate values (?, ?)", map(sorted, beliefs.separate))
-
-
-def _keys(believed: BelievedLesson, words: LessonWords) -> set[tuple[str, str]]:
-    conditions = believed.lesson.conditions
-    tools = {("wild" if _WILD & set(tool) else "tool", tool.casefold()) for tool in conditions.tools}
-    stems = {words.stem(word) for word in conditions.actions} | set(context_words(believed, words))
-    return tools | {("file", pattern) for pattern in conditions.files} | {("stem", stem) for stem in stems}
-
-
-def _document(believed: BelievedLesson) -> str:
-    facts = {"lesson": believed.lesson.as_fields(), "p_good": believed.p_good}
-    facts |= {"lower": believed.lower, "upper": believed.upper, "status": believed.status.value}
-    facts["counts"] = {result.value: count for result, count in believed.counts.items()}
-    return json.dumps(facts, ensure_ascii=False)
-
-
-def _numbers(settings: Settings) -> dict[str, object]:
-    return {
-        "relevance": settings.priors.lessons.relevance.model_dump(mode="json"),
-        "words": settings.lessons.words.model_dump(mode="json"),
-        "about_the_same": settings.lessons.duplicates.proposed,
-        "budget": settings.lessons.prompt.budget,
-        "limit": MOST_LESSONS,
+    facts = {
+        "injection_id": injection,
+        "at": round(time.time() * 1000),
+        "tool": use.tool,
+        "lessons": [
+            {
+                "lesson_id": each.match.believed.lesson.id,
+                "propensity": each.propensity,
+                "p_good": each.match.believed.p_good,
+            }
+            for each in shown
+        ],
     }
+    with session_file(root, session).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(facts) + "\n")
+    return injection
 
 
-class BoardKeeper:
-    """Makes the table anew whenever the store's evidence has changed, in a thread of its own."""
+def session_file(root: Path, session: str) -> Path:
+    """Where a session's injections are written: its name, or digits of it where that is no file's name."""
+    plain = all(letter.isalnum() or letter in "-_" for letter in session) and 0 < len(session) <= 100
+    name = session if plain else hashlib.sha256(session.encode("utf-8", "replace")).hexdigest()[:32]
+    return root / FOLDER / "sessions" / f"{name}.jsonl"
 
-    def __init__(self, root: Path, settings: Settings) -> None:
-        self.made = 0
-        self._root, self._settings = root, settings
-        self._stopped = threading.Event()
-        self._token: object = None
-        self._thread = threading.Thread(target=self._run, name="keep-lessons", daemon=True)
 
-    def __enter__(self) -> BoardKeeper:
-        self._thread.start()
-        return self
+class SystemDraws:
+    """Uniform draws from the system, which take no import."""
 
-    def __exit__(self, *_: object) -> None:
-        self._stopped.set()
-        self._thread.join()
-        self._look()  # what came last
+    def random(self) -> float:
+        """One in [0, 1)."""
+        return int.from_bytes(os.urandom(6), "big") / 2.0**48
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            began = time.monotonic()
-            self._look()
-            self._stopped.wait(max(_INTERVAL_S, _SHARE * (time.monotonic() - began)))
 
-    def _look(self) -> None:
-        token = [*live_token(self._root), day_of(system_clock())]
-        if token == self._token or not (self._root / "updaters").is_dir():  # none has begun yet
-            return
+class Board:
+    """The table of lessons that may be shown, as its store had them when it was made."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        rows = dict(self._connection.execute("select name, value from facts").fetchall())
+        if rows.get("version") != str(VERSION):
+            raise ValueError(f"expected a table of version {VERSION}, found {rows.get('version')}")
+        self.settings: dict[str, Any] = json.loads(rows["settings"])
+        self.token: list[list[Any]] = json.loads(rows["token"])
+        self.day = int(rows["day"])
+
+    def find(self, use: ToolUse, *, rng: Uniform) -> list[ChosenLesson]:
+        """The lessons for a tool use, best first."""
+        words = LessonWords(SimpleNamespace(**self.settings["words"]))  # type: ignore[arg-type]
+        weights = SimpleNamespace(**self.settings["relevance"])
+        weights.priorities = {LessonPriority(name): factor for name, factor in weights.priorities.items()}
+        rows = self._candidates(use, words)
+        lessons = [_believed(json.loads(row)) for row, _ in rows]
+        propensities = {each.lesson.id: chance for each, (_, chance) in zip(lessons, rows, strict=True)}
+        opposed = ConflictChecker(words, self.settings["about_the_same"], self._separate())
+        finder = LessonFinder(lessons, propensities, weights, words, opposed)
+        return finder.find(use, limit=self.settings["limit"], rng=rng)
+
+    def _separate(self) -> frozenset[frozenset[str]]:
+        """Pairs of lessons that somebody keeps apart."""
+        return frozenset(map(frozenset, self._connection.execute("select one, other from separate")))
+
+    def _candidates(self, use: ToolUse, words: LessonWords) -> list[tuple[str, float]]:
+        """The likeliest lessons, by about the rank that they will have; only they are read."""
+        weights = self.settings["relevance"]
+        stem = weights["words"] / weights["enough_words"]
+        stems = sorted({words.stem(word) for word in words_of(use.text)})[:_STEMS]
+        tool = use.tool.casefold()
+        met = [("tool", tool, weights["tool"]), *(("stem", each, stem) for each in stems)]
+        patterns = self._connection.execute(
+            "select distinct kind, key from keys where kind in ('file', 'wild')"
+        ).fetchall()
+        paths = [path.replace("\\", "/") for path in use.files]
+        for kind, key in patterns:
+            if kind == "wild" and fnmatchcase(tool, key):
+                met.append((kind, key, weights["tool_wildcard"]))
+            elif kind == "file" and any(map(file_pattern(key).search, paths)):
+                met.append((kind, key, weights["file"]))
+        asked = ", ".join("(?, ?, ?)" for _ in met)
+        rows = self._connection.execute(
+            f"with asked (kind, key, weight) as (values {asked}), met as (select lesson, max(factor) as factor,"  # noqa: S608
+            " sum(case when kind = 'stem' then 0.0 else weight end) as conditions,"
+            " sum(case when kind = 'stem' then weight else 0.0 end) as stems"
+            " from asked join keys using (kind, key) group by lesson)"
+            " select document, propensity from met join lessons on lesson = number"
+            " order by (conditions + min(stems, ?)) * factor desc, number limit ?",
+            [*(value for each in met for value in each), weights["words"] + weights["actions"], _MOST],
+        )
+        return [(str(document), float(propensity)) for document, propensity in rows]
+
+
+def open_board(root: Path, make: Callable[[Path], Path], note: Callable[[str], None]) -> Board:
+    """The table as it is kept, or made anew where nobody keeps it; a note is taken where that fails."""
+    if not root.is_dir():
+        raise FileNotFoundError(f"expected a store in {root}, found no such folder: name it with --store")
+    path = root / FOLDER / BOARD
+    board = None
+    try:
+        board = Board(path)
+        if not _is_left(board, root, path):
+            return board
+    except (OSError, sqlite3.Error, ValueError, KeyError):
+        pass  # there is none, or one of another version
+    try:
+        return Board(make(root))
+    except (OSError, sqlite3.Error) as error:
+        if board is None:
+            raise
+        note(f"lessons are told as they were: {error}")
+        return board
+
+
+def _is_left(board: Board, root: Path, path: Path) -> bool:
+    """Whether the store has moved on, and nobody has made the table anew for a while."""
+    if board.day != int(time.time()) // 86_400:
+        return True
+    token = live_token(root)
+    if token == board.token:
+        return False
+    newest = max((stamp[3] for stamp in token), default=0) / 1e9
+    return time.time() - newest > _ABANDONED_S and path.stat().st_mtime < newest + _ABANDONED_S
+
+
+def live_token(root: Path) -> list[list[Any]]:
+    """What changes whenever live evidence may have, as the catalog tells it, however the store's folder is spelled."""
+    watched = [root / "current.json", *sorted((root / "updaters").glob("*/evidence.parquet"))]
+    token = []
+    for path in watched:
         try:
-            write_board(self._root, self._settings)
-        except (WeftError, OSError, sqlite3.Error) as error:
-            log.warning("hooks read the lessons as they were: %s", error)
-            return
-        self._token = token
-        self.made += 1
+            status = path.stat()
+        except FileNotFoundError:
+            continue
+        token.append([path.relative_to(root).as_posix(), status.st_ino, status.st_size, status.st_mtime_ns])
+    return token
+
+
+def _believed(stated: dict[str, Any]) -> BelievedLesson:
+    return BelievedLesson(
+        lesson=Lesson.from_fields(stated["lesson"]),
+        p_good=stated["p_good"],
+        lower=stated["lower"],
+        upper=stated["upper"],
+        status=LessonStatus(stated["status"]),
+        counts={LessonResult(name): count for name, count in stated["counts"].items()},
+    )

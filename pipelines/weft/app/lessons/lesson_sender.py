@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from weft.cli.console.terminal import login, visible
+from weft.app.producer import acknowledged_producer
 from weft.domain.errors import BrokerUnavailableError, StoreError
 from weft.domain.events import LessonEvent
 from weft.domain.ids import principal_fingerprint
-from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.lessons import lesson_keys
 from weft.feedback.run.partitions import partitions_in
@@ -22,6 +20,7 @@ from weft.learning.evidence import MICRO, Evidence, day_of
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs, read_lessons
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.writer import create_topic
+from weft.runtime.process import speaker_of
 from weft.settings import Settings
 
 
@@ -41,9 +40,8 @@ class LessonSender:
 @contextmanager
 def lesson_sender(settings: Settings, principal: str | None, session: str | None) -> Iterator[LessonSender]:
     """Whoever speaks; what was said is acknowledged when the block is left."""
-    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-        yield LessonSender(producer, principal or login() or ANONYMOUS, session)
-        producer.flush()
+    with acknowledged_producer(settings) as producer:
+        yield LessonSender(producer, speaker_of(principal), session)
 
 
 def lesson_of(beliefs: LessonBeliefs, name: str) -> LessonBelief:
@@ -72,32 +70,33 @@ def after(settings: Settings, evidence: Evidence, event: LessonEvent) -> LessonB
     return read_lessons(priors.lessons, facts, day_of(at_ms / MS), effective_cap=cap, level=level)
 
 
-@contextmanager
-def ensure_store_and_topic(settings: Settings) -> Iterator[None]:
-    """What is said first of all finds a store and a topic: where no updater has begun, both are made if missing.
+@dataclass(frozen=True, slots=True)
+class FirstWord:
+    """What was made for the first thing that is said, and what has to run before agents are told it."""
 
-    stderr names what was made, and the command by which agents are told what was said.
+    made: Path | None  # the folder of a new store
+    updaters: str  # the command that runs updaters
+
+
+def ensure_store_and_topic(settings: Settings) -> FirstWord | None:
+    """What is said first of all finds a store and a topic: where no updater has begun, both are made if missing.
 
     Raises:
         BrokerUnavailableError: No broker answers; the message says how one is started to try this out.
     """
     root, rules = Path(settings.storage.root), settings.feedback
     if partitions_in(root):
-        yield
-        return
-    at = f"--bootstrap {shlex.quote(settings.kafka.bootstrap)}"
+        return None
     try:
         create_topic(
             settings.kafka, rules.topic, partitions=rules.partitions, replication=rules.replication, operation="Write"
         )
     except BrokerUnavailableError as error:
         raise BrokerUnavailableError(
-            f"{error} To try it out, run `python -m jobs.broker` in another terminal and say it again; "
+            f"{error} To try it out, run `weft broker` in another terminal and say it again; "
             "name a broker of yours with --bootstrap"
         ) from error
-    if not root.is_dir():
-        root.mkdir(parents=True)
-        sys.stderr.write(visible(f"weft: made a new store in {root}") + "\n")
-    yield
-    update = f"python -m jobs.update --local --store {shlex.quote(str(root))} {at}"
-    sys.stderr.write(visible(f"weft: said; agents are told once updaters run: {update}") + "\n")
+    made = None if root.is_dir() else root
+    root.mkdir(parents=True, exist_ok=True)
+    at = f"--bootstrap {shlex.quote(settings.kafka.bootstrap)}"
+    return FirstWord(made, f"weft update --local --store {shlex.quote(str(root))} {at}")

@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from weft.app.lessons.hook import session_file
+from weft.app.lessons.board import session_file
 from weft.app.lessons.lesson_sender import lesson_sender
 from weft.app.lessons.operations import apply_operations, id_made_of, say_operations
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import CommonOptions, require_store
-from weft.cli.console.terminal import visible
 from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson
 from weft.feedback.settings import MS
@@ -32,7 +29,7 @@ from weft.lessons.manager import LessonOperation, OperationKind
 from weft.lessons.reflection import EpisodeStep, Reflection, Reflector, RuleReflector
 from weft.lessons.wording import LessonWords
 from weft.runtime.chat import ChatEndpoint
-from weft.settings import Settings
+from weft.settings import Settings, load_settings, require_store
 
 _TIMEOUT_S = 20.0  # for one answer of the model that reflects; then the rules do
 
@@ -53,13 +50,20 @@ class TimedStep(NamedTuple):
     at_ms: int  # milliseconds since the epoch; 0 where the transcript does not say
 
 
-def tell_session(root: Path, asked: Mapping[str, Any], *, bootstrap: str | None = None) -> dict[str, int]:
+def tell_session(
+    root: Path,
+    asked: Mapping[str, Any],
+    *,
+    bootstrap: str | None = None,
+    note: Callable[[str], None] = lambda _: None,  # takes what is wrong and stops nothing
+) -> dict[str, int]:
     """Tell the topic of a session that an agent has ended, or paused; how many of each were sent."""
-    settings = CommonOptions(store=root).settings(bootstrap=bootstrap)
+    stated = {"storage.root": str(root), "kafka.bootstrap": bootstrap}
+    settings = load_settings([], [f"{name}={json.dumps(value)}" for name, value in stated.items() if value])
     session = str(asked.get("session_id") or "")
     beliefs = live_lessons(Catalog(require_store(settings)), settings)
     injections = _spooled(session_file(root, session))
-    turns = read_transcript(asked.get("transcript_path"))
+    turns = read_transcript(asked.get("transcript_path"), note)
     shown = _shown(injections, turns, beliefs)
     words = LessonWords(settings.lessons.words)
     steps = [turn.step for turn in turns]
@@ -149,14 +153,14 @@ def _shown(
     return shown
 
 
-def read_transcript(transcript: object) -> list[TimedStep]:
+def read_transcript(transcript: object, note: Callable[[str], None]) -> list[TimedStep]:
     """What a coding agent's transcript holds: JSON lines of messages, each a text or a list of parts.
 
-    Where there is no such file, that is said on stderr, and what was injected is told all the same.
+    Where there is no such file, a note says so, and what was injected is told all the same.
     """
     if not isinstance(transcript, str) or not Path(transcript).is_file():
         if transcript is not None:
-            sys.stderr.write(f"weft lessons hook: expected a transcript, found no file {visible(str(transcript))}\n")
+            note(f"expected a transcript, found no file {transcript!r}")
         return []
     turns = []
     with Path(transcript).open(encoding="utf-8", errors="replace", newline="\n") as lines:

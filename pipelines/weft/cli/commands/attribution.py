@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Annotated
 import msgspec
 import typer
 
-from weft.catalog.catalog import Catalog
-from weft.cli.console.options import CommonOptions, require_store, store_command
-from weft.cli.console.terminal import reading
+from weft.cli.console.options import CommonOptions, command
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, reading
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.embedding.encoders.precision import pinned
@@ -23,24 +22,23 @@ Response = Annotated[Path, typer.Argument(help="File with the text of the respon
 Contents = Annotated[list[str], typer.Argument(help="Content hashes of what the response was given.")]
 
 
-@store_command
-def attribute(response: Response, contents: Contents, options: CommonOptions) -> None:
+@command
+def attribute(response: Response, contents: Contents, options: CommonOptions) -> Result:
     """Print the `attribution` of an event about a response: a method, and how much of it rests on each content.
 
     Texts are those of the live generation; contents that it does not hold are counted on stderr and get nothing.
     """
-    settings = options.settings()
+    settings, catalog = options.opened()
     rules = settings.feedback.attribution.model_copy(update={"encoder": True})
     with reading(response):
         from_stdin = str(response) == "-"
         text = sys.stdin.read() if from_stdin else response.read_text(encoding="utf-8", errors="replace")
-    catalog = Catalog(require_store(settings))
     with closing(catalog.open_live()) as generation:
         texts = texts_in(generation.chunks, [ContentHash(each) for each in contents])
     attributor = Attributor.load(rules, pinned(settings.embedding, catalog.precisions()))
     attribution = attributor.attribution(texts, text)
     if attributor.unknown:
-        sys.stderr.write(f"weft: {attributor.unknown} of {len(texts)} contents are not in the live generation\n")
+        note(f"weft: {attributor.unknown} of {len(texts)} contents are not in the live generation")
     if attribution is None:
         raise StoreError("expected a response and a content of the live generation, found nothing to compare")
-    sys.stdout.write(json.dumps(msgspec.to_builtins(attribution), sort_keys=True) + "\n")
+    return Result([msgspec.to_builtins(attribution)])

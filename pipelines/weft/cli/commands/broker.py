@@ -15,14 +15,15 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.console import jobs as _job
-from weft.cli.console.terminal import stderr
+from weft.cli.console.options import command, run_job
+from weft.cli.console.terminal import note
 from weft.domain.errors import BrokerUnavailableError
 from weft.runtime.kafka.broker import EmbeddedBroker
 
 _LOOK_EVERY_S = 1.0  # whether the broker still runs
 
 
+@command
 def broker(
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback interface.")] = 9092,
 ) -> None:
@@ -31,7 +32,7 @@ def broker(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     with EmbeddedBroker(port=port) as running:
-        stderr.print(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
+        note(f"broker at {running.bootstrap}, in memory; Ctrl-C ends it and all it holds")
         while not stopped.wait(_LOOK_EVERY_S):
             if running.ended():
                 raise BrokerUnavailableError(
@@ -40,5 +41,5 @@ def broker(
                 )
 
 
-main = partial(_job.run, broker)
+main = partial(run_job, broker)
 """Run the job on arguments."""

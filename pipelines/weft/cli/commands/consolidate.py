@@ -19,41 +19,40 @@ from typing import Annotated, Any
 
 import typer
 
+from weft.app.log_evaluation import ringing
 from weft.app.night import asking_night, run_night
 from weft.catalog.catalog import Catalog
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import CommonOptions, job_command, require_store
-from weft.cli.console.terminal import plain, stderr, visible
-from weft.cli.reports.query_log import ringing
+from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, warn
 from weft.consolidation.candidate import Adopted, learned_by
 from weft.consolidation.night import Night, NightStep
-from weft.settings import Settings
+from weft.settings import Settings, require_store
 
 
-@job_command
+@command
 def consolidate(
     options: CommonOptions,
     adopt: Annotated[Path | None, typer.Option("--adopt", help="Another store, to take over what it learned.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report what would be published, change nothing.")] = False,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Fold the day's evidence into a learned version, calibrate, judge, publish and report it."""
     settings = options.settings()
     require_store(settings)  # a night over a folder that is not there would find nothing new, every night
     adopted = None if adopt is None else _learned_by(adopt, settings)
-    with asking_night(settings, waits=lambda line: stderr.print(visible(line))) as night:
+    with asking_night(settings, waits=note) as night:
         summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)
     for alarm in alarms:
-        stderr.print(f"[yellow]⚠ {alarm.name}: {plain(alarm.says)}[/]")
-    _job.emit({**summary, "alarms": [alarm.as_json() for alarm in alarms]}, as_json=as_json)
+        warn(f"⚠ {alarm.name}: {alarm.says}")
+    return Result([{**summary, "alarms": [alarm.as_json() for alarm in alarms]}], [])
 
 
 def run_visibly(night: Night, *, dry_run: bool = False, adopted: Adopted | None = None) -> Mapping[str, Any]:
     """Do a night, and say on stderr what is done and what came of it."""
 
     def announce(step: NightStep) -> None:
-        stderr.print(f"step {night.steps.index(step) + 1} of {len(night.steps)} · {step.name}: {step.says}")
+        note(f"step {night.steps.index(step) + 1} of {len(night.steps)} · {step.name}: {step.says}")
 
     summary = run_night(replace(night, announce=announce), dry_run=dry_run, adopted=adopted)
     if "reason" in summary:
@@ -61,7 +60,7 @@ def run_visibly(night: Night, *, dry_run: bool = False, adopted: Adopted | None 
         outcome = f"learned version {version}: {summary['decision']} ({summary['reason']}); {summary['calibration']}"
     else:
         outcome = f"nothing new since learned version {summary['learned'] or 'none'}"
-    stderr.print(outcome)
+    note(outcome)
     return summary
 
 
@@ -71,5 +70,5 @@ def _learned_by(store: Path, settings: Settings) -> Adopted:
     return learned_by(str(store.resolve()), Catalog(store))
 
 
-main = partial(_job.run, consolidate)
+main = partial(run_job, consolidate)
 """Run the job on arguments."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from typing import Annotated
 
 import typer
 
 from weft.cli.commands.partitions import states
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, store_command
-from weft.cli.console.terminal import moment, print_report, table_of
+from weft.cli.console.options import Bootstrap, CommonOptions, Limit, command
+from weft.cli.console.output import Result, rows
+from weft.cli.console.terminal import moment
 from weft.feedback.publish.dead_letters import envelope, replayed
 from weft.feedback.store.report import PartitionReport
 from weft.feedback.store.state import PartitionState
@@ -29,43 +30,36 @@ _AT_ONCE = 1_000  # dead letters read from a store at a time
 
 
 @dlq.command("list")
-@store_command
+@command
 def list_dead_letters(
-    options: CommonOptions,
-    reason: Reason = None,
-    partition: Partition = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many, the oldest first.")] = 100,
-    as_json: AsJson = False,
-) -> None:
+    options: CommonOptions, reason: Reason = None, partition: Partition = None, limit: Limit = 100
+) -> Result:
     """Dead letters that the updaters keep, by partition and offset; and how many there were by reason."""
     counts: Counter[str] = Counter()
     shown: list[tuple[PartitionReport, StoredDeadLetter]] = []
     for state in states(options.settings(), partition):
         report = state.report()
         counts.update(report.reasons)
-        for letter in _letters(state, reason):
-            if len(shown) == limit:
-                break
-            shown.append((report, letter))
-    if as_json:
-        for report, letter in shown:
-            sys.stdout.write(envelope(letter, report.topic, report.partition).decode() + "\n")
-        return
-    rows = [
-        (report.partition, each.offset, moment(each.timestamp), each.reason, f"{each.size:,}", each.detail)
-        for report, each in shown
-    ]
-    print_report(
-        table_of(("partition", "offset", "time", "reason", "bytes", "detail"), [tuple(map(str, row)) for row in rows])
+        shown += ((report, letter) for letter in islice(_letters(state, reason), limit - len(shown)))
+    return rows(
+        shown,
+        document=lambda row: json.loads(envelope(row[1], row[0].topic, row[0].partition)),
+        columns=("partition", "offset", "time", "reason", "bytes", "detail"),
+        texts=lambda row: _texts(*row),
+        after=[f"{name}: {count:,}" for name, count in sorted(counts.items())] or ["no dead letters"],
     )
-    sys.stdout.write("".join(f"{name}: {count:,}\n" for name, count in sorted(counts.items())) or "no dead letters\n")
+
+
+def _texts(report: PartitionReport, letter: StoredDeadLetter) -> tuple[str, ...]:
+    place = (str(report.partition), str(letter.offset), moment(letter.timestamp))
+    return (*place, letter.reason, f"{letter.size:,}", letter.detail)
 
 
 @dlq.command()
-@store_command
+@command
 def replay(
     options: CommonOptions, reason: Reason = None, partition: Partition = None, bootstrap: Bootstrap = None
-) -> None:
+) -> Result:
     """Send dead letters that can be read as events by now to the feedback topic again.
 
     An event counts once, however often it is sent: its id tells. What still cannot be read, or was kept in part
@@ -83,7 +77,7 @@ def replay(
                 (left if replayed_letter is None else sent)[letter.reason] += 1
         publisher.flush()
     counts = {"sent": sum(sent.values()), "left": sum(left.values()), "sent_by_reason": sent, "left_by_reason": left}
-    sys.stdout.write(json.dumps(counts, sort_keys=True) + "\n")
+    return Result([counts])
 
 
 def _letters(state: PartitionState, reason: str | None) -> Iterator[StoredDeadLetter]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import moment, print_report, print_rows, table_of
+from weft.cli.console.options import CommonOptions, command
+from weft.cli.console.output import Result, Shown, rows
+from weft.cli.console.terminal import moment, table_of
 from weft.domain.errors import StoreError
 from weft.domain.ids import principal_fingerprint
 from weft.feedback.events.codec import json_schema
@@ -20,6 +20,7 @@ from weft.feedback.run.metrics import SourceActivity, losses_of, partition_progr
 from weft.feedback.run.partitions import UPDATERS, partition_folder
 from weft.feedback.store.checkpoints import damaged_in, remove_damaged
 from weft.runtime.clock import stamp, system_clock
+from weft.settings import require_store
 
 _LOST = ("partition", "offset", "records", "reason", "accepted", "by")
 _SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")
@@ -34,18 +35,16 @@ class _DamagedState(NamedTuple):
 
 
 @damaged.command("list")
-@store_command
-def list_damaged(options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def list_damaged(options: CommonOptions) -> Result:
     """Every state that was set aside, by partition, oldest first."""
     root = require_store(options.settings())
-    rows = [
-        _DamagedState(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
-        for partition in _partitions(root)
-        for folder in damaged_in(partition_folder(root, partition))
-    ]
-    print_rows(
-        rows,
-        as_json=as_json,
+    return rows(
+        [
+            _DamagedState(partition, str(folder), _bytes(folder), folder.stat().st_mtime)
+            for partition in _partitions(root)
+            for folder in damaged_in(partition_folder(root, partition))
+        ],
         document=_DamagedState._asdict,
         columns=("partition", "folder", "bytes", "set aside"),
         texts=lambda row: (str(row.partition), row.folder, f"{row.bytes:,}", stamp(row.set_aside_at)),
@@ -53,10 +52,10 @@ def list_damaged(options: CommonOptions, as_json: AsJson = False) -> None:
 
 
 @damaged.command()
-@store_command
+@command
 def remove(
     partition: Annotated[int, typer.Argument(min=0, help="Number of the partition.")], options: CommonOptions
-) -> None:
+) -> Result:
     """Remove all damaged states of a partition, for good."""
     root = require_store(options.settings())
     if not (count := remove_damaged(partition_folder(root, partition))):
@@ -64,7 +63,7 @@ def remove(
             f"{root}: expected damaged states of partition {partition}, found none; `weft feedback damaged list` names"
             " those that there are"
         )
-    sys.stdout.write(f"removed {count}\n")
+    return Result([{"partition": partition, "removed": count}], [f"removed {count}"])
 
 
 def _partitions(root: Path) -> list[int]:
@@ -80,21 +79,14 @@ feedback.add_typer(damaged, name="damaged")
 
 
 @feedback.command()
-def schema() -> None:
-    """Print the JSON Schema of feedback events, for producers in any language."""
-    sys.stdout.write(json.dumps(json_schema(), indent=2) + "\n")
-
-
-@feedback.command()
-@store_command
+@command
 def status(
     options: CommonOptions,
     principal: Annotated[
         str | None, typer.Option("--principal", help="Only this one: stores keep of principals a fingerprint, no name.")
     ] = None,
     metrics: Annotated[bool, typer.Option("--prometheus", help="Print metrics in Prometheus' text format.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+) -> Result:
     """Each source beside all others: rates of events per answer shown, and what is wrong; or metrics of partitions."""
     settings = options.settings()
     root = require_store(settings)
@@ -104,19 +96,25 @@ def status(
         sources = [source for source in sources if (source.kind, source.name) == wanted]
     losses = losses_of(root, settings.feedback)
     measured = samples(root, all_progress, now=system_clock())
-    if metrics:
-        sys.stdout.write(prometheus(measured))
-    elif as_json:
-        values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
-        document = {"sources": [asdict(source) for source in sources], "metrics": values, "losses": losses}
-        sys.stdout.write(json.dumps(document, sort_keys=True) + "\n")
-    else:
-        print_report(table_of(_SOURCES, map(_source, sources), title="sources"))
+    values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
+    document = {"sources": [asdict(source) for source in sources], "metrics": values, "losses": losses}
+
+    def shown() -> Iterator[Shown]:
+        yield table_of(_SOURCES, map(_source, sources), title="sources")
         for report in (progress.report for progress in all_progress):
             if waiting := report.dead_letters_waiting:
-                sys.stdout.write(f"partition {report.partition}: {waiting:,} dead letters wait for their topic\n")
+                yield f"partition {report.partition}: {waiting:,} dead letters wait for their topic"
         if losses:
-            print_report(table_of(_LOST, map(_lost, losses), title="lost unread"))
+            yield table_of(_LOST, map(_lost, losses), title="lost unread")
+
+    return Result([document], [prometheus(measured).rstrip("\n")] if metrics else shown())
+
+
+@feedback.command()
+@command
+def schema() -> Result:
+    """The JSON Schema of feedback events, for producers in any language."""
+    return Result([json_schema()], [json.dumps(json_schema(), indent=2)])
 
 
 def _lost(loss: Mapping[str, Any]) -> tuple[str, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated
 
 import pyarrow.parquet as pq
@@ -11,8 +9,8 @@ import typer
 from rich.table import Column
 
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import print_rows, visible
+from weft.cli.console.options import CommonOptions, command
+from weft.cli.console.output import Result, indented, rows
 from weft.domain.errors import StoreError
 from weft.domain.ids import GenerationId
 from weft.indexes.manifest import CHUNKS_FOLDER, Manifest
@@ -28,10 +26,10 @@ generations = typer.Typer(no_args_is_help=True, help="Immutable, complete sets o
 
 
 @generations.command("list")
-@store_command
-def list_generations(options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def list_generations(options: CommonOptions) -> Result:
     """Every generation, oldest first."""
-    catalog = _catalog(options)
+    _, catalog = options.opened()
     pointer = catalog.pointer()
     id_column = Column("generation", no_wrap=True)  # it is what the other commands take
     brief = {"parent", "content_hash", "created_at", "counts", "models"}
@@ -41,9 +39,8 @@ def list_generations(options: CommonOptions, as_json: AsJson = False) -> None:
         counts = (f"{one.counts.get(name, 0):,}" for name in _COUNTED)
         return (mark, one.id, stamp(one.created_at), *counts, one.content_hash[:12])
 
-    print_rows(
+    return rows(
         catalog.generations(),
-        as_json=as_json,
         document=lambda one: {
             "id": one.id,
             "live": one.id == pointer.generation,
@@ -55,24 +52,23 @@ def list_generations(options: CommonOptions, as_json: AsJson = False) -> None:
 
 
 @generations.command()
-@store_command
-def show(generation: Generation, options: CommonOptions) -> None:
+@command
+def show(generation: Generation, options: CommonOptions) -> Result:
     """The manifest of a generation, without the hashes of its files."""
-    catalog = _catalog(options)
+    _, catalog = options.opened()
     manifest = _manifest(catalog, generation)
-    sys.stdout.write(json.dumps(manifest.model_dump(mode="json", exclude={"files"}), indent=1) + "\n")
+    return indented(manifest.model_dump(mode="json", exclude={"files"}))
 
 
 @generations.command()
-@store_command
-def rejected(generation: Generation = LIVE, *, options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def rejected(generation: Generation = LIVE, *, options: CommonOptions) -> Result:
     """What could not be read or parsed, and why, by place."""
-    catalog = _catalog(options)
+    _, catalog = options.opened()
     folder = catalog.folder_of(_manifest(catalog, generation).id)
     table = pq.read_table(folder / CHUNKS_FOLDER / "rejected.parquet")
-    print_rows(
+    return rows(
         sorted(table.to_pylist(), key=lambda row: (row["uri"], row["reason"])),
-        as_json=as_json,
         document=lambda row: row,
         columns=("uri", "reason", "detail"),
         texts=lambda row: (row["uri"], row["reason"], row["detail"]),
@@ -80,35 +76,33 @@ def rejected(generation: Generation = LIVE, *, options: CommonOptions, as_json: 
 
 
 @generations.command()
-@store_command
-def verify(generation: Generation, options: CommonOptions) -> None:
+@command
+def verify(generation: Generation, options: CommonOptions) -> Result:
     """Compare every file of a generation with its manifest."""
-    catalog = _catalog(options)
+    _, catalog = options.opened()
     manifest = catalog.verify(_resolved(catalog, generation))
-    sys.stdout.write(f"{visible(manifest.id)}: {len(manifest.files)} files are as they were written\n")
+    facts = {"generation": manifest.id, "files": len(manifest.files)}
+    return Result([facts], [f"{manifest.id}: {len(manifest.files)} files are as they were written"])
 
 
 @generations.command()
-@store_command
-def rollback(generation: Older, options: CommonOptions) -> None:
+@command
+def rollback(generation: Older, options: CommonOptions) -> Result:
     """Make an older generation live again, after verifying it."""
-    pointer = _catalog(options).rollback(GenerationId(generation))
-    sys.stdout.write(visible(f"{pointer.generation} is live, instead of {pointer.previous or 'none'}") + "\n")
+    pointer = options.opened()[1].rollback(GenerationId(generation))
+    facts = {"live": pointer.generation, "previous": pointer.previous}
+    return Result([facts], [f"{pointer.generation} is live, instead of {pointer.previous or 'none'}"])
 
 
 @generations.command()
-@store_command
+@command
 def prune(
     keep: Annotated[int, typer.Option("--keep", min=0, help="Newest generations to keep.")], options: CommonOptions
-) -> None:
+) -> Result:
     """Remove old generations; the live one and the one before it always stay."""
-    catalog = _catalog(options)
+    _, catalog = options.opened()
     removed = [*catalog.prune(keep), *(path.name for path in catalog.clean_leftovers())]
-    sys.stdout.write("".join(f"removed {visible(name)}\n" for name in removed) or "nothing to remove\n")
-
-
-def _catalog(options: CommonOptions) -> Catalog:
-    return Catalog(require_store(options.settings()))
+    return Result([{"removed": removed}], [f"removed {name}" for name in removed] or ["nothing to remove"])
 
 
 def _resolved(catalog: Catalog, generation: str) -> GenerationId:
@@ -116,7 +110,7 @@ def _resolved(catalog: Catalog, generation: str) -> GenerationId:
         return GenerationId(generation)
     live = catalog.pointer().generation
     if live is None:
-        raise StoreError("expected a live generation, found none: run `python -m jobs.reindex`")
+        raise StoreError("expected a live generation, found none: run `weft index`")
     return live
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 import posixpath
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -14,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.catalog.catalog import Catalog
 from weft.cli.commands.learned import content_names
-from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import plain, print_lines, stdout
+from weft.cli.console.options import CommonOptions, command
+from weft.cli.console.output import Result, Shown, markup
+from weft.cli.console.terminal import visible
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.domain.links import CAUSAL
@@ -41,41 +39,37 @@ _OTHERS = [kind for kind in EdgeKind if kind not in RELATIONS]
 
 
 @graph.command()
-@store_command
+@command
 def show(
     name: Annotated[str, typer.Argument(help="URI or path of a document or folder, hash of a content, or an entity.")],
     options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """What a document, a part of it, a folder, a content or an entity has to do with others."""
-    with closing(_Opened.of(options.settings())) as opened:
+    with closing(_Opened.of(options)) as opened:
         facts = opened.facts(name)
-    print_lines([facts]) if as_json else _print(facts)
+    return Result([facts], _page(facts))
 
 
 @graph.command()
-@store_command
+@command
 def path(
     start: Annotated[str, typer.Argument(metavar="A", help="As in `weft graph show`.")],
     end: Annotated[str, typer.Argument(metavar="B", help="As in `weft graph show`.")],
     options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """The way of fewest steps from one thing to another, whichever way its edges lead."""
-    with closing(_Opened.of(options.settings())) as opened:
+    with closing(_Opened.of(options)) as opened:
         steps = opened.steps(start, end)
-    if as_json:
-        print_lines([{"from": start, "to": end, "steps": steps}])
-        return
-    for step in steps:
-        arrow = f"─{step['kind']}→" if step["forward"] else f"←{step['kind']}─"
-        stdout.print(f"{plain(step['here'])}  {arrow}  {plain(step['there'])}")
-    if not steps:
-        stdout.print("no way leads there")
+    shown = (f"{each['here']}  {_arrow(each)}  {each['there']}" for each in steps)
+    return Result([{"from": start, "to": end, "steps": steps}], shown if steps else ["no way leads there"])
+
+
+def _arrow(step: Facts) -> str:
+    return f"─{step['kind']}→" if step["forward"] else f"←{step['kind']}─"
 
 
 @graph.command()
-@store_command
+@command
 def declare(
     start: Annotated[str, typer.Argument(metavar="A", help="URI or path of a document, or PATH#heading of a part.")],
     kind: Annotated[str, typer.Argument(metavar="KIND", help=f"One of {', '.join(CAUSAL)}.")],
@@ -83,10 +77,9 @@ def declare(
     options: CommonOptions,
     *,
     retract: Annotated[bool, typer.Option("--retract", help="Take it back; what documents declare stays.")] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Declare that A supersedes, contradicts, supports … B; searches know within a second, without indexing anew."""
-    catalog = Catalog(require_store(options.settings()))
+    _, catalog = options.opened()
     with closing(catalog.open_live()) as generation:
         try:
             relation = named_relation(generation.chunks, start, kind, end, at=system_clock())
@@ -94,7 +87,7 @@ def declare(
             raise typer.BadParameter(str(error)) from error
     (catalog.retract if retract else catalog.declare)(relation)
     facts = {"uri": relation.uri, "kind": kind, "target": relation.target, "retracted": retract}
-    sys.stdout.write(f"{json.dumps(facts)}\n" if as_json else f"{relation.uri} {kind} {relation.target}\n")
+    return Result([facts], [f"{relation.uri} {kind} {relation.target}"])
 
 
 def children_of(uris: Sequence[str], folder: str) -> tuple[list[str], list[str]]:
@@ -131,8 +124,8 @@ class _Opened:
     settings: Settings
 
     @classmethod
-    def of(cls, settings: Settings) -> _Opened:
-        catalog = Catalog(require_store(settings))
+    def of(cls, options: CommonOptions) -> _Opened:
+        settings, catalog = options.opened()
         generation = catalog.open_live()
         version = catalog.pointer().learned
         learned = None if version is None else catalog.learned.read(version).part(LearnedEdges)
@@ -319,17 +312,16 @@ class _Opened:
         return self.generation.chunks.documents()[place - len(contents) - entities].uri
 
 
-def _print(facts: Facts) -> None:
+def _page(facts: Facts) -> Iterator[Shown]:
     """Facts for people: plain ones in a line each, lists below their names."""
     for name, value in facts.items():
         if not isinstance(value, list):
-            stdout.print(f"{name.replace('_', ' ')}  {plain(str(value))}")
+            yield f"{name.replace('_', ' ')}  {value}"
             continue
-        stdout.print(f"[bold]{name.replace('_', ' ')}[/]  {len(value)}")
-        for each in value[:_SHOWN]:
-            stdout.print(f"  {plain(_line(each))}")
+        yield markup(f"[bold]{name.replace('_', ' ')}[/]  {len(value)}")
+        yield from (f"  {visible(_line(each))}" for each in value[:_SHOWN])
         if len(value) > _SHOWN:
-            stdout.print(f"  [dim]{len(value) - _SHOWN} more with --json[/]")
+            yield markup(f"  [dim]{len(value) - _SHOWN} more with --json[/]")
 
 
 def _line(value: Any) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from contextlib import closing, nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,8 +15,8 @@ from rich.table import Column
 
 from weft.app.learned_page import page_of
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import login, print_rows, stdout, visible
+from weft.cli.console.options import CommonOptions, command
+from weft.cli.console.output import Result, rows
 from weft.domain.errors import StoreError
 from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
 from weft.indexes.generation import Generation
@@ -29,7 +28,7 @@ from weft.learning.reading import BeliefChange, Reading, moves, read_all
 from weft.retrieval.answer.trace import snippet
 from weft.runtime.clock import stamp, system_clock
 from weft.runtime.pages import number
-from weft.settings import Settings
+from weft.runtime.process import login
 
 
 class FamilyName(StrEnum):
@@ -60,14 +59,13 @@ _SHOWN = 100  # characters of a content
 
 
 @learned.command("list")
-@store_command
-def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def list_learned(options: CommonOptions) -> Result:
     """Every learned version, oldest first; the first is the priors."""
-    catalog, _ = _opened(options)
+    _, catalog = options.opened()
     live = catalog.pointer().learned or PRIORS_VERSION
-    print_rows(
-        map(catalog.learned.manifest, (PRIORS_VERSION, *catalog.learned.versions())),
-        as_json=as_json,
+    return rows(
+        [catalog.learned.manifest(version) for version in (PRIORS_VERSION, *catalog.learned.versions())],
         document=lambda one: {**one.model_dump(mode="json", exclude={"files"}), "live": one.version == live},
         columns=("", "version", "made", "built on", "evidence", "MLflow run"),
         texts=lambda one: (
@@ -82,20 +80,18 @@ def list_learned(options: CommonOptions, as_json: AsJson = False) -> None:
 
 
 @learned.command()
-@store_command
+@command
 def show(
     version: Version = LIVE,
     *,
     family: Family = None,
     scope: Where = None,
     options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Every belief, with its interval, the observations behind it, and the level it comes from."""
-    catalog, settings = _opened(options)
-    print_rows(
+    settings, catalog = options.opened()
+    return rows(
         _readings(catalog, settings.priors, version, family, scope),
-        as_json=as_json,
         document=asdict,
         columns=_columns("family", "scope", "parameter", *_FIGURES, "level"),
         texts=lambda reading: (*reading.key, *_figures(reading), reading.level),
@@ -103,7 +99,7 @@ def show(
 
 
 @learned.command()
-@store_command
+@command
 def diff(
     before: Version = PRIORS,
     after: Version = LIVE,
@@ -111,18 +107,14 @@ def diff(
     family: Family = None,
     scope: Where = None,
     options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """What is believed differently, the surest change first: `sure` is the probability that it moved that way."""
-    catalog, settings = _opened(options)
+    settings, catalog = options.opened()
     old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
     changes = moves(old, new, level=settings.priors.interval.level)
-    if not as_json:
-        changes.sort(key=_is_unseen)
-        stdout.print(_beyond_chance(changes))
-    print_rows(
-        changes,
-        as_json=as_json,
+    shown = rows(
+        sorted(changes, key=_is_unseen),
+        before=[_beyond_chance(changes)],
         document=_move_as_json,
         columns=_columns("family", "scope", "parameter", before, after, "change", "sure"),
         texts=lambda move: (
@@ -132,10 +124,11 @@ def diff(
             f"{move.certainty:.0%}",
         ),
     )
+    return replace(shown, records=map(_move_as_json, changes))
 
 
 @learned.command()
-@store_command
+@command
 def page(
     version: Version = LIVE,
     *,
@@ -144,11 +137,11 @@ def page(
     ] = PRIORS,
     out: Annotated[Path, typer.Option("--out", help="The file that is written.")] = Path("learned.html"),
     options: CommonOptions,
-) -> None:
+) -> Result:
     """One page for a browser: what feedback changed, how sure that is, and which contents it speaks for."""
-    catalog, settings = _opened(options)
+    settings, catalog = options.opened()
     write_page(catalog, settings.priors, out, version=version, since=since)
-    sys.stdout.write(f"{out}\n")
+    return Result([{"page": str(out)}], [str(out)])
 
 
 def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
@@ -163,7 +156,7 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
 
 
 @learned.command()
-@store_command
+@command
 def promote(
     version: Annotated[
         str, typer.Argument(help="The learned version that is to be live; `weft learned list` names them.")
@@ -172,7 +165,7 @@ def promote(
     why: Why = "",
     by: By = None,
     options: CommonOptions,
-) -> None:
+) -> Result:
     """Move the alias `champion` to a version, after verifying it: to one that waits, or back to an older one.
 
     v000000 is the beginning: the priors alone.
@@ -181,65 +174,59 @@ def promote(
     from weft.consolidation.champion import promote as moved  # noqa: PLC0415
     from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
-    catalog, settings = _opened(options)
+    settings, catalog = options.opened()
     tracking = Tracking.of(settings.tracking, catalog.root)
     who, now = by or login() or "somebody", system_clock()
     former = moved(catalog, tracking, VersionName(version), by=who, why=why, now=now)
     outcome = "as it was" if former == version else f"instead of {former or 'none'}"
-    sys.stdout.write(visible(f"{version} is live, {outcome}") + "\n")
+    return Result([{"live": version, "former": former}], [f"{version} is live, {outcome}"])
 
 
 @learned.command()
-@store_command
+@command
 def refuse(
     version: Annotated[str, typer.Argument(help="The learned version that waits for its verdict.")],
     *,
     why: Why = "",
     by: By = None,
     options: CommonOptions,
-) -> None:
+) -> Result:
     """Leave out what a version that waits holds: it will not go live, and nothing of it counts."""
     from weft.consolidation.champion import refuse as refused  # noqa: PLC0415  as in `promote`
     from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
-    catalog, settings = _opened(options)
+    settings, catalog = options.opened()
     tracking = Tracking.of(settings.tracking, catalog.root)
     refused(catalog, tracking, VersionName(version), by=by or login() or "somebody", why=why, now=system_clock())
-    sys.stdout.write(visible(f"{version} is refused; {catalog.pointer().learned or PRIORS} is live") + "\n")
+    live = catalog.pointer().learned or PRIORS
+    return Result([{"refused": version, "live": live}], [f"{version} is refused; {live} is live"])
 
 
 @learned.command()
-@store_command
+@command
 def history(
     parameter: Annotated[str, typer.Argument(help="Such as `vector`, or `half-life in hours`.")],
     *,
     family: Family = None,
     scope: Where = None,
     options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """One parameter in every learned version, and live."""
-    catalog, settings = _opened(options)
-    rows: list[tuple[str, Reading]] = [
+    settings, catalog = options.opened()
+    readings: list[tuple[str, Reading]] = [
         (version, reading)
         for version in (*catalog.learned.versions(), LIVE)
         for reading in _readings(catalog, settings.priors, version, family, scope)
         if reading.parameter == parameter
     ]
-    if not rows:
+    if not readings:
         raise StoreError(f"expected a parameter, found no {parameter!r}; list them with `weft learned show`")
-    print_rows(
-        rows if as_json else sorted(rows, key=lambda row: row[1].key),
-        as_json=as_json,
+    return rows(
+        sorted(readings, key=lambda row: row[1].key),
         document=lambda row: {"version": row[0], **asdict(row[1])},
         columns=_columns("family", "scope", "version", *_FIGURES),
         texts=lambda row: (row[1].family, row[1].scope, row[0], *_figures(row[1])),
     )
-
-
-def _opened(options: CommonOptions) -> tuple[Catalog, Settings]:
-    settings = options.settings()
-    return Catalog(require_store(settings)), settings
 
 
 def _readings(

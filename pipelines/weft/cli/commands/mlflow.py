@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from typing import Annotated
 
 import typer
 
-from weft.cli.console.options import CommonOptions, require_store, store_command
+from weft.cli.console.options import CommonOptions, command
+from weft.domain.errors import TrackingUnavailableError
 from weft.runtime.mlflow.runs import uri_of
 
+_HOST = "127.0.0.1"  # nobody is asked for a password
 
-@store_command
+
+@command
 def mlflow(
     options: CommonOptions,
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback interface.")] = 5000,
 ) -> None:
     """Open the MLflow UI on what a store learned; Ctrl-C ends it."""
-    uri = uri_of(require_store(options.settings()))
-    ui = [sys.executable, "-m", "mlflow", "ui", "--host", "127.0.0.1", "--port", str(port)]
+    settings, catalog = options.opened()
+    if (uri := settings.tracking.uri).startswith(("http://", "https://")):
+        raise TrackingUnavailableError(f"expected runs in the store, found them at {uri}: open that in a browser")
+    with socket.create_server((_HOST, port)):  # refused at once where the port is taken: MLflow takes seconds to start
+        pass
+    ui = [sys.executable, "-m", "mlflow", "ui", "--host", _HOST, "--port", str(port)]
+    os.environ["PYTHONSAFEPATH"] = "1"  # what lies in the working folder is no module of MLflow's
     sys.stdout.flush()
     # In the place of this process: signals reach the server itself.
-    os.execv(sys.executable, [*ui, "--backend-store-uri", uri])  # noqa: S606  a list of arguments, no shell
+    os.execv(sys.executable, [*ui, "--backend-store-uri", uri or uri_of(catalog.root)])  # noqa: S606  no shell

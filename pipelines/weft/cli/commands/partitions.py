@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.cli.console.options import require_store
 from weft.domain.errors import StoreError
 from weft.feedback.run.partitions import partitions_in, states_in
 from weft.feedback.store.state import PartitionState
-from weft.settings import Settings
+from weft.settings import Settings, require_store
 
 
 def states(settings: Settings, partition: int | None = None) -> Iterator[PartitionState]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any
@@ -14,15 +12,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.partitions import states
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import plain, print_report, print_rows, stderr, table_of
+from weft.cli.console.options import Bootstrap, CommonOptions, Limit, command
+from weft.cli.console.output import Result, Shown, rows
+from weft.cli.console.terminal import note, table_of
 from weft.domain.errors import StoreError
 from weft.domain.event_fields import HEXADECIMAL
 from weft.domain.ids import ContentHash, principal_fingerprint
 from weft.evaluation.queries.reader import read_queries
-from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.names import NameKind
 from weft.feedback.fold.sessions import SessionLifecycle
 from weft.feedback.store.overlays import SETTLED, overlay_in, sessions_in
@@ -34,7 +33,7 @@ from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, moves, read_all
 from weft.runtime.clock import system_clock
 from weft.runtime.pages import number
-from weft.settings import Settings
+from weft.settings import Settings, require_store
 
 Name = Annotated[str, typer.Argument(help="The principal, as events name it.")]
 
@@ -83,31 +82,25 @@ class ListedPrincipal:
 
 
 @principals.command("list")
-@store_command
-def list_principals(
-    options: CommonOptions,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
-    as_json: AsJson = False,
-) -> None:
+@command
+def list_principals(options: CommonOptions, limit: Limit = 100) -> Result:
     """Who said something, the most first; by name as far as sessions and the query log name them."""
-    rows = sorted(
+    everybody = sorted(
         _everybody(options.settings()), key=lambda each: (-sum(each.events.values()), each.name, each.fingerprint)
     )
-    print_rows(
-        rows[:limit],
-        as_json=as_json,
+    return rows(
+        everybody[:limit],
         document=asdict,
         columns=("principal", "events", "right", "wrong", "history"),
         texts=lambda each: (
-            plain(each.name or f"fingerprint {each.fingerprint}"),
+            each.name or f"fingerprint {each.fingerprint}",
             f"{sum(each.events.values()):,}",
             f"{each.right:,}",
             f"{each.wrong:,}",
             "" if not each.right + each.wrong else "of one day" if each.new else "of several days",
         ),
+        after=[f"{len(everybody):,} principals"],
     )
-    if not as_json:
-        sys.stdout.write(f"{len(rows):,} principals\n")
 
 
 def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
@@ -133,40 +126,40 @@ def _everybody(settings: Settings) -> Iterator[ListedPrincipal]:
 
 
 @principals.command()
-@store_command
-def show(principal: Name, options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def show(principal: Name, options: CommonOptions) -> Result:
     """What a principal said, the results and beliefs that it moved, and what of it can be taken out."""
-    settings = options.settings()
+    settings, catalog = options.opened()
     words = _words_of(settings, principal)
-    live = Catalog(require_store(settings)).live.evidence()
-    changes = list(_moved(settings.priors, live, words))
-    if as_json:
-        sys.stdout.write(json.dumps(_document(principal, words, changes)) + "\n")
-        return
+    changes = list(_moved(settings.priors, catalog.live.evidence(), words))
+    return Result([_document(principal, words, changes)], _page(principal, words, changes))
+
+
+def _page(principal: str, words: PrincipalActivity, changes: Sequence[BeliefChange]) -> Iterator[Shown]:
     events = ", ".join(f"{kind} {count:,}" for kind, count in sorted(words.events.items()))
-    sys.stdout.write(f"{principal}: {events}\n")
-    print_report(table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents"))
+    yield f"{principal}: {events}"
+    yield table_of(_CONTENTS, map(_content_texts, _contents(words)), title="contents")
     if changes:
-        print_report(table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it"))
-    sys.stdout.write(f"{len(words.sessions):,} sessions that it started\n{_lasting(words)}")
+        yield table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it")
+    yield f"{len(words.sessions):,} sessions that it started"
+    yield _lasting(words)
 
 
 @principals.command()
-@store_command
-def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None) -> None:
+@command
+def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None) -> Result:
     """Take out of the evidence what a principal said; the updaters do so when they read of it.
 
     What it said of contents goes, and its sessions of the last ninety days, exactly. What it said outside of sessions
     that sent `start` has moved weights, which stay: nobody's share of these is told apart.
     """
-    settings = options.settings(bootstrap=bootstrap)
+    settings, catalog = options.opened(bootstrap=bootstrap)
     words = _words_of(settings, principal)
-    _require_in_force(Catalog(require_store(settings)))
-    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+    _require_in_force(catalog)
+    with acknowledged_producer(settings) as producer:
         event_ids = producer.unlearn(principal, partitions=words.partitions)
-        producer.flush()
-    sys.stdout.write(json.dumps({"principal": principal, "event_ids": event_ids, "lasting": words.lasting}) + "\n")
-    stderr.print(_lasting(words), end="", highlight=False, soft_wrap=True)
+    facts = {"principal": principal, "event_ids": event_ids, "lasting": words.lasting}
+    return Result([facts], then=lambda: note(_lasting(words)))
 
 
 def _words_of(settings: Settings, principal: str) -> PrincipalActivity:
@@ -259,8 +252,8 @@ def _document(principal: str, words: PrincipalActivity, changes: Iterable[Belief
 
 def _content_texts(row: Mapping[str, Any]) -> tuple[str, ...]:
     return (
-        plain(row["place"] or row["content_hash"][:_HASH]),
-        plain(row["text"] or row["question"]),
+        row["place"] or row["content_hash"][:_HASH],
+        row["text"] or row["question"],
         _word(row["what"]) + ("" if row["holds"] else ", until it said otherwise"),
         f"{row['observations']:.2f}",
     )
@@ -278,11 +271,11 @@ def _belief_texts(change: BeliefChange) -> tuple[str, ...]:
 
 def _lasting(words: PrincipalActivity) -> str:
     if not words.lasting:
-        return "all of it can be taken out again\n"
+        return "all of it can be taken out again"
     events = f"{words.lasting:,} event{'s' * (words.lasting > 1)}"
     return (
         f"up to {events} came outside of sessions that sent `start`, or more than ninety days ago: "
-        "what they said of contents can be taken out again, what they moved of weights cannot\n"
+        "what they said of contents can be taken out again, what they moved of weights cannot"
     )
 
 

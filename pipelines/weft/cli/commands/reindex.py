@@ -30,17 +30,18 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from weft.app.indexing import LOCK, dropped, headline, line, plan_of, report, run, sizes_table
+from weft.app.indexing import LOCK, dropped, plan_of, run
 from weft.catalog.catalog import Catalog
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import CommonOptions, job_command, named_path
-from weft.cli.console.terminal import plain, stderr
+from weft.cli.console.options import CommonOptions, command, named_path, run_job
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, stderr
+from weft.cli.reports.indexing import headline, progress_line, report, sizes_table, watch_lines
 from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, SourceError, TrackingUnavailableError
 from weft.indexes.manifest import Manifest
 from weft.ingestion.pipeline import Watch
 from weft.ingestion.plan import IndexPlan
-from weft.ingestion.report import IndexOutcome, IndexProgress
+from weft.ingestion.report import IndexOutcome
 from weft.runtime.clock import system_clock
 from weft.runtime.ray.cluster import connect
 from weft.runtime.storage.locks import exclusive_lock
@@ -48,11 +49,10 @@ from weft.settings import Settings, keep_settings
 
 log = logging.getLogger(__name__)
 
-_LINE_EVERY_S = 10.0
 _SHOWN = 20  # declared relations without a target that are named; --json names all
 
 
-@job_command
+@command
 def reindex(
     options: CommonOptions,
     paths: Annotated[
@@ -64,8 +64,7 @@ def reindex(
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Index sources and make the result live."""
     settings = options.settings()
     plan = plan_of(settings, [*paths, *source], domain=domain, full=full)
@@ -74,18 +73,26 @@ def reindex(
     outcome = run_visibly(settings, plan)
     keep_settings(settings)
     keep_record(settings, plan, outcome)
-    if manifest := _manifest(plan, outcome):
+    _show(settings, outcome, _manifest(plan, outcome))
+    return Result([asdict(outcome)], [], then=partial(_require_whole, outcome))
+
+
+def _show(settings: Settings, outcome: IndexOutcome, manifest: Manifest | None) -> None:
+    """Say on stderr what became of the run."""
+    if manifest:
         stderr.print(sizes_table(manifest, outcome.by_domain), soft_wrap=True)
-    stderr.print(headline(outcome), soft_wrap=True)
+    note(headline(outcome))
     stderr.print(report(outcome))
     if outcome.rejected:
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
-        stderr.print(f"what was rejected, and why: {plain(named)}", soft_wrap=True)
+        note(f"what was rejected, and why: {named}")
     if outcome.unmet_relations:
-        stderr.print(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")
+        note(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")
         for each in outcome.unmet_relations[:_SHOWN]:
-            stderr.print(f"  {plain(each)}", soft_wrap=True)
-    _job.emit(asdict(outcome), as_json=as_json)
+            note(f"  {each}")
+
+
+def _require_whole(outcome: IndexOutcome) -> None:
     if outcome.broken:
         raise SourceError(f"all other sources are live, and of these what was: {'; '.join(outcome.broken.values())}")
 
@@ -115,11 +122,11 @@ def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
         StoreError: Another process indexes this store.
     """
     with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
-        stderr.print("starting: joining or starting the cluster")
+        note("starting: joining or starting the cluster")
         connect(settings.cluster)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:
-            shown: Watch = lambda progress: live.update(line(progress), refresh=True)  # noqa: E731
-            return run(plan, watch=shown if stderr.is_terminal else _logged())
+            shown: Watch = lambda progress: live.update(progress_line(progress), refresh=True)  # noqa: E731
+            return run(plan, watch=shown if stderr.is_terminal else watch_lines())
 
 
 def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
@@ -142,17 +149,5 @@ def _manifest(plan: IndexPlan, outcome: IndexOutcome) -> Manifest | None:
     return next((one for one in Catalog(plan.store).generations() if one.id == outcome.generation), None)
 
 
-def _logged() -> Watch:
-    """Where there is no terminal, a line at every new phase and every few seconds."""
-    last: dict[str, float] = {}
-
-    def watch(progress: IndexProgress) -> None:
-        if progress.now - last.get(progress.phase, float("-inf")) >= _LINE_EVERY_S:
-            last[progress.phase] = progress.now
-            stderr.print(line(progress), soft_wrap=True)
-
-    return watch
-
-
-main = partial(_job.run, reindex)
+main = partial(run_job, reindex)
 """Run the job on arguments."""

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 
+from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.catalog.live import Reach
 from weft.cli.commands.partitions import states
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import login, moment, print_rows
+from weft.cli.console.options import Bootstrap, CommonOptions, Limit, command
+from weft.cli.console.output import Result, indented, rows
+from weft.cli.console.terminal import moment
 from weft.domain.errors import StoreError
 from weft.domain.ids import VersionName
-from weft.domain.ranking import ANONYMOUS
-from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.sessions import Phase, SessionLifecycle
 from weft.feedback.store.overlays import PENDING, SETTLED, merge_report_in, overlay_in, session_in, sessions_in
 from weft.feedback.store.state import PartitionState
 from weft.learning.evidence import MICRO, Evidence
+from weft.runtime.process import speaker_of
 from weft.settings import Settings
 
 Session = Annotated[str, typer.Argument(help="Id of a session.")]
@@ -34,32 +33,26 @@ sessions = typer.Typer(no_args_is_help=True, help="Sessions that learn alone unt
 
 
 @sessions.command("list")
-@store_command
+@command
 def list_sessions(
-    options: CommonOptions,
-    phase: InPhase = None,
-    version: InVersion = None,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
-    as_json: AsJson = False,
-) -> None:
+    options: CommonOptions, phase: InPhase = None, version: InVersion = None, limit: Limit = 100
+) -> Result:
     """Sessions that the updaters remember, by partition, the one heard of longest ago first."""
-    settings = options.settings()
-    reach = None if version is None else _reach(Catalog(require_store(settings)), VersionName(version))
-    rows = [
+    settings, catalog = options.opened()
+    reach = None if version is None else _reach(catalog, VersionName(version))
+    lives = [
         (state.partition, life)
         for state in states(settings)
         for life in state.read(sessions_in)
         if phase in {None, life.phase} and (reach is None or _reaches(reach, state.partition, life))
     ]
-    print_rows(
-        rows[:limit],
-        as_json=as_json,
+    return rows(
+        lives[:limit],
         document=lambda row: {"partition": row[0], **row[1]._asdict()},
         columns=("session", "partition", "phase", "principal", "started", "heard", "pending", "settled"),
         texts=lambda row: _texts(*row),
+        after=[f"{len(lives):,} sessions"],
     )
-    if not as_json:
-        sys.stdout.write(f"{len(rows):,} sessions\n")
 
 
 def _texts(partition: int, life: SessionLifecycle) -> tuple[str, ...]:
@@ -68,41 +61,39 @@ def _texts(partition: int, life: SessionLifecycle) -> tuple[str, ...]:
 
 
 @sessions.command()
-@store_command
-def show(session: Session, options: CommonOptions) -> None:
+@command
+def show(session: Session, options: CommonOptions) -> Result:
     """What a session has learned, what its merge met, and the learned versions that it is in."""
-    settings = options.settings()
-    catalog = Catalog(require_store(settings))
-    for state, life in _states_of(settings, session):
-        report = state.read(merge_report_in, session)
-        facts = {
-            "partition": state.partition,
-            **life._asdict(),
-            "observations_pending": _observations(state.read(overlay_in, session, PENDING)),
-            "observations_settled": _observations(state.read(overlay_in, session, SETTLED)),
-            "learned_versions": [
-                version
-                for version in catalog.learned.versions()
-                if _reaches(_reach(catalog, version), state.partition, life)
-            ],
-            "merge": None if report is None else json.loads(report),
-        }
-        sys.stdout.write(json.dumps(facts, indent=1) + "\n")
+    settings, catalog = options.opened()
+    return indented(*(_facts(catalog, state, life) for state, life in _states_of(settings, session)))
+
+
+def _facts(catalog: Catalog, state: PartitionState, life: SessionLifecycle) -> dict[str, Any]:
+    report = state.read(merge_report_in, life.session)
+    return {
+        "partition": state.partition,
+        **life._asdict(),
+        "observations_pending": _observations(state.read(overlay_in, life.session, PENDING)),
+        "observations_settled": _observations(state.read(overlay_in, life.session, SETTLED)),
+        "learned_versions": [
+            version
+            for version in catalog.learned.versions()
+            if _reaches(_reach(catalog, version), state.partition, life)
+        ],
+        "merge": None if report is None else json.loads(report),
+    }
 
 
 def _phase_command(phase: str, help_: str) -> Callable[..., None]:
     """A command by which the principal of a session says what becomes of it."""
 
-    def command(session: Session, options: CommonOptions, principal: By = None, bootstrap: Bootstrap = None) -> None:
-        settings = options.settings(bootstrap=bootstrap)
-        with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-            event_id = producer.session(session, phase, principal=principal or login() or ANONYMOUS)
-            producer.flush()
-        sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
+    def say(session: Session, options: CommonOptions, principal: By = None, bootstrap: Bootstrap = None) -> Result:
+        with acknowledged_producer(options.settings(bootstrap=bootstrap)) as producer:
+            event_id = producer.session(session, phase, principal=speaker_of(principal))
+        return Result([{"session": session, "event_id": event_id}])
 
-    command.__doc__ = help_
-    wrapped: Callable[..., None] = store_command(command)
-    return wrapped
+    say.__doc__ = help_
+    return command(say)
 
 
 _PHASES = {
@@ -117,22 +108,20 @@ for _phase, _help in _PHASES.items():
 
 
 @sessions.command()
-@store_command
-def unlearn(session: Session, options: CommonOptions, bootstrap: Bootstrap = None) -> None:
+@command
+def unlearn(session: Session, options: CommonOptions, bootstrap: Bootstrap = None) -> Result:
     """Take out of the evidence exactly what a session brought in; the updaters do so when they read of it.
 
     The wish travels through the log like everything else, so that a store which is built anew from the log
     unlearns it, too.
     """
-    settings = options.settings(bootstrap=bootstrap)
-    catalog = Catalog(require_store(settings))
+    settings, catalog = options.opened(bootstrap=bootstrap)
     for state, life in _states_of(settings, session):
         _require_in_force(catalog, state.partition, life)
         principal = life.principal
-    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+    with acknowledged_producer(settings) as producer:
         event_id = producer.session(session, "unlearn", principal=principal)
-        producer.flush()
-    sys.stdout.write(json.dumps({"session": session, "event_id": event_id}) + "\n")
+    return Result([{"session": session, "event_id": event_id}])
 
 
 def _states_of(settings: Settings, session: str) -> Iterator[tuple[PartitionState, SessionLifecycle]]:

@@ -9,8 +9,9 @@ from typing import Any
 from rich.table import Table
 
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import AsJson, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import cells, print_lines, print_report
+from weft.cli.console.options import CommonOptions, command
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import cells
 from weft.feedback.run.partitions import states_in
 from weft.feedback.settings import WITHOUT_KEY
 from weft.runtime.clock import stamp
@@ -20,18 +21,15 @@ _COUNTS = ("documents", "chunks", "contents")
 _EVENTS = ("consumed", "applied", "dead_lettered", "lost")
 
 
-@store_command
-def status(options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def status(options: CommonOptions) -> Result:
     """What is live in a store, and what became of feedback."""
-    settings = options.settings()
-    facts = facts_of(require_store(settings), settings)
-    if as_json:
-        print_lines([facts])
-        return
+    settings, catalog = options.opened()
+    facts = facts_of(catalog.root, settings)
     table = Table(box=None, show_header=False)
     for name, value in facts.items():
         table.add_row(*cells(name.replace("_", " "), _text(name, value)))
-    print_report(table)
+    return Result([facts], [table])
 
 
 def facts_of(root: Path, settings: Settings) -> dict[str, Any]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from weft.catalog.store_id import STORE_FILE
-from weft.cli.console.terminal import visible
+from weft.cli.console.options import command
+from weft.cli.console.output import Result
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import refused
 from weft.runtime.storage.locks import users_of
@@ -21,10 +21,11 @@ _MARKS = (STORE_FILE, "generations", "learned")  # one of which every store has,
 
 
 @store.command()
+@command
 def move(
     old: Annotated[Path, typer.Argument(help="The folder that it is in.")],
     new: Annotated[Path, typer.Argument(help="The folder that it is to be; there must be none yet.")],
-) -> None:
+) -> Result:
     """Rename a store's folder while nobody works in it, and put right where MLflow finds its files.
 
     Killed in between, `weft store moved NEW` finishes it.
@@ -43,23 +44,25 @@ def move(
                 f"`weft store moved {new}`, and remove the old one"
             ) from error
         raise refused(target, error) from error
-    _put_right(target)
+    return _put_right(target)
 
 
 @store.command()
-def moved(folder: Annotated[Path, typer.Argument(help="The folder that it is in now.")]) -> None:
+@command
+def moved(folder: Annotated[Path, typer.Argument(help="The folder that it is in now.")]) -> Result:
     """Put right where MLflow finds its files, after a store's folder was moved or copied by other means."""
     _require_store(folder)
     _require_quiet(folder)
-    _put_right(folder)
+    return _put_right(folder)
 
 
-def _put_right(folder: Path) -> None:
+def _put_right(folder: Path) -> Result:
     # MLflow takes seconds to import: nobody who is refused waits for it.
     from weft.runtime.mlflow.moving import correct_places  # noqa: PLC0415
 
     places = correct_places(folder)
-    sys.stdout.write(visible(f"the store is in {folder}; {places} places in MLflow's records were put right") + "\n")
+    shown = f"the store is in {folder}; {places} places in MLflow's records were put right"
+    return Result([{"store": str(folder), "places": places}], [shown])
 
 
 def _require_quiet(folder: Path) -> None:

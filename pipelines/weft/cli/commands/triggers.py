@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from contextlib import closing
 from typing import Annotated
 
 import typer
 
+from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.cli.commands.learned import content_names
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import login, print_rows
+from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
+from weft.cli.console.output import Result, rows
 from weft.domain.errors import StoreError
-from weft.domain.ranking import ANONYMOUS
-from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.beliefs import read_beliefs
 from weft.learning.observe.triggers import LearnedTrigger
 from weft.runtime.clock import SECONDS_PER_DAY, stamp, system_clock
+from weft.runtime.process import speaker_of
 from weft.settings import Settings
 
 triggers = typer.Typer(no_args_is_help=True, help="Words that contents are found by since people picked them.")
 
 
 @triggers.command("list")
-@store_command
-def list_triggers(
-    options: CommonOptions,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")] = 100,
-    as_json: AsJson = False,
-) -> None:
+@command
+def list_triggers(options: CommonOptions, limit: Limit = 100) -> Result:
     """Every learned trigger, in force or on trial, and what it leads to; those that most people agree on first."""
-    settings = options.settings()
-    catalog = Catalog(require_store(settings))
+    settings, catalog = options.opened()
     learned = sorted(_learned(catalog, settings), key=lambda each: (each.on_trial, -each.strength, each.term))
-    shown = learned[:limit]
     with closing(catalog.open_live()) as generation:
-        names = content_names(generation, [each.content_hash for each in shown])
-    print_rows(
-        zip(shown, names, strict=True),
-        as_json=as_json,
+        names = content_names(generation, [each.content_hash for each in learned[:limit]])
+    return rows(
+        list(zip(learned, names, strict=False)),
         document=lambda row: {
             "term": row[0].term,
             "content_hash": row[0].content_hash,
@@ -52,35 +43,28 @@ def list_triggers(
         },
         columns=("word", "content", "people", "", "first", "last", "leads to"),
         texts=lambda row: _texts(*row),
+        after=[f"{len(learned):,} triggers"],
     )
-    if not as_json:
-        sys.stdout.write(f"{len(learned):,} triggers\n")
 
 
 @triggers.command()
-@store_command
+@command
 def remove(
     term: Annotated[str, typer.Argument(help="The word.")],
     content: Annotated[str, typer.Argument(help="Hash of the content that it leads to, or how that begins.")],
     options: CommonOptions,
     bootstrap: Bootstrap = None,
-    principal: Annotated[
-        str | None, typer.Option("--principal", help="Who says so; default the name you are logged in by.")
-    ] = None,
-) -> None:
+    principal: Principal = None,
+) -> Result:
     """Find a content by a word no more, whoever picks it again; other words and other contents stay as they are.
 
     The wish travels through the log like everything else, so that a store which is built anew from the log keeps it.
     """
-    settings = options.settings(bootstrap=bootstrap)
-    trigger = _one(_learned(Catalog(require_store(settings)), settings), term, content)
-    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-        event_id = producer.trigger_removal(
-            trigger.content_hash, trigger.term, principal=principal or login() or ANONYMOUS
-        )
-        producer.flush()
-    facts = {"term": trigger.term, "content_hash": trigger.content_hash, "event_id": event_id}
-    sys.stdout.write(json.dumps(facts) + "\n")
+    settings, catalog = options.opened(bootstrap=bootstrap)
+    trigger = _one(_learned(catalog, settings), term, content)
+    with acknowledged_producer(settings) as producer:
+        event_id = producer.trigger_removal(trigger.content_hash, trigger.term, principal=speaker_of(principal))
+    return Result([{"term": trigger.term, "content_hash": trigger.content_hash, "event_id": event_id}])
 
 
 def _learned(catalog: Catalog, settings: Settings) -> list[LearnedTrigger]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,8 +11,9 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.console.options import Bootstrap, CommonOptions, Conf
-from weft.cli.console.terminal import reading
+from weft.cli.console.options import Bootstrap, CommonOptions, command
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, reading
 from weft.domain.documents import Domain
 from weft.domain.events import AnyEvent
 from weft.feedback.events.codec import encode
@@ -26,18 +26,19 @@ Files = Annotated[list[Path], typer.Argument(help="Documents of ubi_queries and 
 Of = Annotated[Domain, typer.Option("--domain", help="Domain of the contents that the documents name.")]
 
 
+@command
 def send_ubi(
     files: Files,
+    options: CommonOptions,
     domain: Of = Domain.GENERAL,
-    conf: Conf = [],
     bootstrap: Bootstrap = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent, and send nothing.")] = False,
-) -> None:
+) -> Result:
     """Send feedback collected by OpenSearch User Behavior Insights.
 
     Objects are content hashes. Read again, documents are recognised as repeats. Refused ones are told on stderr.
     """
-    settings = CommonOptions(conf).settings(bootstrap=bootstrap)
+    settings = options.settings(bootstrap=bootstrap)
     lines: list[tuple[Path, int, str]] = []
     for file in files:
         with reading(file):
@@ -46,7 +47,7 @@ def send_ubi(
     mapped = from_ubi(documents, settings.feedback.ubi, content_hashes_only(domain))
     for index, reason, detail in mapped.refused:
         file, number, _ = lines[index]
-        sys.stderr.write(f"{file}:{number}: {reason}: {detail}\n")
+        note(f"{file}:{number}: {reason}: {detail}")
     if not dry_run:
         _send(settings, mapped.events)
     summary = {
@@ -54,7 +55,7 @@ def send_ubi(
         "events": Counter(str(event.__struct_config__.tag) for event in mapped.events),
         "refused": Counter(each.reason for each in mapped.refused),
     }
-    sys.stdout.write(json.dumps(summary, sort_keys=True) + "\n")
+    return Result([summary])
 
 
 def _parsed(text: str) -> object:

@@ -26,12 +26,12 @@ import typer
 from rich.live import Live
 from rich.table import Table
 
-from weft.app.lessons.board import BoardKeeper
+from weft.app.lessons.keeping import BoardKeeper
 from weft.app.updaters import require_balance, run, summary
 from weft.catalog.catalog import Catalog
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import Bootstrap, CommonOptions, job_command, require_store
-from weft.cli.console.terminal import login, plain, stderr
+from weft.cli.console.options import Bootstrap, CommonOptions, command, run_job
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, stderr
 from weft.consolidation.champion import ChampionFollower
 from weft.consolidation.settings import FOLLOW_EVERY_S
 from weft.domain.ids import VersionName
@@ -40,8 +40,9 @@ from weft.feedback.run.updater import PartitionProgress
 from weft.feedback.settings import MS, WITHOUT_KEY
 from weft.feedback.store.report import Acceptance
 from weft.runtime.clock import system_clock
+from weft.runtime.process import login
 from weft.runtime.settings import HTTP_TIMEOUT_S
-from weft.settings import Settings, keep_settings
+from weft.settings import Settings, keep_settings, require_store
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ _SHOWN = {
 }
 
 
-@job_command
+@command
 def update(
     options: CommonOptions,
     bootstrap: Bootstrap = None,
@@ -64,8 +65,7 @@ def update(
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Count records that the log lost unread, and go on without them.")
     ] = False,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias."""
     settings = options.settings(bootstrap=bootstrap)
     root = require_store(settings)  # a name mistyped would learn beside the store that searches read, and say nothing
@@ -97,10 +97,9 @@ def update(
     seconds = time.monotonic() - started
     flagged = [asdict(source) for source in partition_progress(root, settings.feedback)[1] if source.flags]
     for source in flagged:
-        stderr.print(plain(f"{source['kind']} {source['name']}: {source['flags']}"))
+        note(f"{source['kind']} {source['name']}: {source['flags']}")
     facts = {"flagged": flagged, "losses": losses_of(root, settings.feedback), "seconds": round(seconds, 3)}
-    _job.emit(summary(final) | facts, as_json=as_json)
-    require_balance(final)
+    return Result([summary(final) | facts], [], then=partial(require_balance, final))
 
 
 class ConnectionLog:
@@ -160,5 +159,5 @@ def _stopped_by_signals() -> Callable[[], bool]:
     return stopping.is_set
 
 
-main = partial(_job.run, update)
+main = partial(run_job, update)
 """Run the job on arguments."""

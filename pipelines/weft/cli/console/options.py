@@ -1,19 +1,23 @@
-"""The options that commands and jobs share: which files, which assignments, which store, which broker."""
+"""How a function becomes a command: the options that all share, and the port that prints what it returns."""
 
 from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from weft.domain.errors import StoreError
-from weft.settings import Settings, load_settings
+from weft.catalog.catalog import Catalog
+from weft.cli.console.exits import as_command, exit_code
+from weft.cli.console.logs import log_progress
+from weft.cli.console.output import JsonOutput, Output, Result, TextOutput
+from weft.settings import Settings, load_settings, require_store
 
 
 def named_path(text: str) -> Path:
@@ -35,9 +39,15 @@ Store = Annotated[
 ]
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
 Assignments = Annotated[list[str], typer.Option("--set", help="section.key=value; repeatable, wins over files.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object per line.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, one object a line.")]
 Bootstrap = Annotated[str | None, typer.Option("--bootstrap", help="Broker, host:port; default kafka.bootstrap.")]
 
+Principal = Annotated[
+    str | None, typer.Option("--principal", help="Who says so; default the name you are logged in by.")
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")]
+
+_JSON = "as_json"
 _SHARED: dict[str, tuple[Any, Any]] = {"conf": (Conf, []), "assignments": (Assignments, []), "store": (Store, None)}
 """By the field of `CommonOptions`: its annotation and its default."""
 
@@ -63,43 +73,54 @@ class CommonOptions:
         short = [f"{key}={json.dumps(value)}" for key, value in chosen.items() if value is not None]
         return load_settings([*self.conf, *conf], [*self.assignments, *more, *short])
 
+    def opened(self, *, bootstrap: str | None = None) -> tuple[Settings, Catalog]:
+        """The settings, and the catalog of the store that they name.
 
-def _with_options(names: Sequence[str], command: Callable[..., None]) -> Callable[..., None]:
-    """The command as typer sees it: the named options in the place of its parameter `options`."""
+        Raises:
+            StoreError: There is no such store.
+        """
+        settings = self.settings(bootstrap=bootstrap)
+        return settings, Catalog(require_store(settings))
 
-    @wraps(command)
+
+def command(function: Callable[..., Result | None]) -> Callable[..., None]:
+    """A command as typer sees it.
+
+    In the place of its parameter `options` it has the options that all share. What returns a `Result` has `--json`
+    besides, and the port that this chooses prints it.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    answers = signature.return_annotation is Result
+
+    @wraps(function)
     def called(**arguments: Any) -> None:
-        common = CommonOptions(**{name: arguments.pop(name) for name in names})
-        command(options=common, **arguments)
+        output: Output = JsonOutput() if arguments.pop(_JSON, False) else TextOutput()
+        if named := {name: arguments.pop(name) for name in _SHARED if name in arguments}:
+            arguments["options"] = CommonOptions(**named)
+        if (result := function(**arguments)) is not None:
+            output.show(result)
+            sys.stdout.flush()
+            result.then()
 
     keyword = inspect.Parameter.KEYWORD_ONLY
     parameters: list[inspect.Parameter] = []
-    for each in inspect.signature(command, eval_str=True).parameters.values():
-        if each.annotation is not CommonOptions:
+    for each in signature.parameters.values():
+        if each.annotation is CommonOptions:
+            shared = _SHARED.items()
+            parameters += (
+                inspect.Parameter(name, keyword, default=value, annotation=kind) for name, (kind, value) in shared
+            )
+        else:
             parameters.append(each.replace(kind=keyword))
-            continue
-        for name in names:
-            annotation, default = _SHARED[name]
-            parameters.append(inspect.Parameter(name, keyword, default=default, annotation=annotation))
+    if answers:
+        parameters.append(inspect.Parameter(_JSON, keyword, default=False, annotation=AsJson))
     called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in parameters}
     return called
 
 
-store_command = partial(_with_options, ("store", "conf"))
-"""Gives a command of `weft` the options `--store` and `--conf`."""
-
-job_command = partial(_with_options, ("conf", "assignments", "store"))
-"""Gives a job the options `--conf`, `--set` and `--store`."""
-
-
-def require_store(settings: Settings) -> Path:
-    """The folder of the store.
-
-    Raises:
-        StoreError: There is none: a name mistyped would look like a store in which nothing was ever done.
-    """
-    root = Path(settings.storage.root)
-    if not root.is_dir():
-        raise StoreError(f"expected a store in {root}, found no such folder: name it with --store or storage.root")
-    return root
+def run_job(job: Callable[..., Any], argv: Sequence[str] | None = None) -> int:
+    """Run a command as a job, which says what it does while it runs; see `exit_code` for what is returned."""
+    log_progress()
+    arguments = None if argv is None else list(argv)
+    return exit_code(f"jobs.{job.__name__}", lambda: as_command(job).main(args=arguments))

@@ -1,4 +1,4 @@
-"""How commands and jobs print.
+"""What commands print on, and texts that steer no terminal.
 
 Session ids, agents, queries and what is wrong with records are written by whoever can write to the topic. So no text of
 a store is markup, and none of its control characters reaches a terminal.
@@ -6,16 +6,13 @@ a store is markup, and none of its control characters reaches a terminal.
 
 from __future__ import annotations
 
-import getpass
-import json
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
 from rich.text import Text
@@ -24,8 +21,6 @@ from weft.domain.errors import SourceError, WeftError
 from weft.runtime.clock import stamp
 from weft.runtime.storage.errors import advice_on
 
-T = TypeVar("T")
-
 # What others wrote is printed here, and a part of a path such as :key: is no picture.
 stderr = Console(stderr=True, emoji=False, highlight=False)
 stdout = Console(soft_wrap=True, emoji=False, highlight=False)
@@ -33,14 +28,6 @@ stdout = Console(soft_wrap=True, emoji=False, highlight=False)
 # Columns. Tables are only as wide as what they hold: a narrower bound would change nothing but those that it folds.
 _PIPED_WIDTH = 200
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
-
-
-def login() -> str:
-    """The name that whoever runs this is logged in by; empty where a container's user has none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return ""
 
 
 def visible(text: str) -> str:
@@ -108,37 +95,22 @@ def table_of(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], *, 
     return table
 
 
+def note(text: str) -> None:
+    """Say something on stderr, beside what is printed; nothing in it is markup."""
+    stderr.out(visible(text), highlight=False)
+
+
+def warn(text: str) -> None:
+    """Say on stderr what somebody may want to change; nothing in it is markup."""
+    stderr.print(f"[yellow]{plain(text)}[/]", soft_wrap=True)
+
+
 def console() -> Console:
     """Prints texts as they are, `:key:` included.
 
     What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
     """
     return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False, highlight=False)
-
-
-def print_report(shown: RenderableType) -> None:
-    """Print a table."""
-    console().print(shown)
-
-
-def print_lines(rows: Iterable[object]) -> None:
-    """Print values as JSON, one per line."""
-    sys.stdout.writelines(json.dumps(row, sort_keys=True, default=str) + "\n" for row in rows)
-
-
-def print_rows(
-    rows: Iterable[T],
-    *,
-    as_json: bool,
-    document: Callable[[T], object],  # A row as JSON
-    columns: Sequence[str | Column],
-    texts: Callable[[T], Sequence[str]],  # A row of the table, a text for each column
-) -> None:
-    """Print rows: as JSON, one object per line, or as a table."""
-    if as_json:
-        print_lines(map(document, rows))
-    else:
-        print_report(table_of(columns, map(texts, rows)))
 
 
 def moment(timestamp_ms: int) -> str:

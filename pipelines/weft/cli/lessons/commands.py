@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import random
-import sys
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from weft.app.lessons import hook
-from weft.app.lessons.lesson_sender import ensure_store_and_topic, lesson_of, lesson_sender
+from weft.app.lessons.lesson_sender import lesson_of, lesson_sender
 from weft.app.lessons.pairs import open_pairs
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import moment, print_lines, print_rows, stdout, visible
-from weft.cli.lessons import telling
+from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
+from weft.cli.console.output import Result, Shown, rows
+from weft.cli.console.terminal import moment, note, visible
+from weft.cli.lessons import hook, telling
 from weft.cli.lessons.files import read_file, send_all
-from weft.cli.lessons.telling import By, LessonArgument, Session
+from weft.cli.lessons.telling import LessonArgument, Session, first_event_notes
 from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
 from weft.domain.lesson_match import ChosenLesson
@@ -33,90 +32,94 @@ from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
 from weft.lessons.relevance import ToolUse
 from weft.lessons.wording import LessonWords
 from weft.runtime.clock import SECONDS_PER_DAY, stamp
-from weft.settings import Settings
+from weft.settings import Settings, require_store
 
 lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure each is, and what came of it.")
-for _name, _command in telling.COMMANDS.items():
-    lessons.command(_name)(_command)
+for _name, _word in telling.COMMANDS.items():
+    lessons.command(_name)(_word)
 
 _COLUMNS = ("id", "status", "P(good)", "±", "said", "shown", "+", "−", "section", "content")
 
 Status = Annotated[LessonStatus | None, typer.Option("--status", help="Only those of this status.")]
-Limit = Annotated[int, typer.Option("--limit", min=1, help="Show at most so many.")]
 
 
 @lessons.command("list")
-@store_command
+@command
 def list_lessons(
     options: CommonOptions,
     status: Status = None,
     section: Annotated[str | None, typer.Option("--section", help="Only those of this section.")] = None,
     limit: Limit = 100,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Every lesson that has a text, the surest first."""
     beliefs = _beliefs(options.settings())
-    rows = [
+    listed = [
         (belief, text)
         for belief, text in _with_texts(beliefs)
         if status in {None, belief.status} and section in {None, text.section}
     ]
-    rows.sort(key=lambda row: (-row[0].p_good, row[0].id))
-    _print(rows[:limit], as_json=as_json)
-    if not as_json:
-        sys.stdout.write(f"{len(rows):,} lessons\n")
+    listed.sort(key=lambda row: (-row[0].p_good, row[0].id))
+    return rows(
+        listed[:limit],
+        document=lambda row: _document(*row),
+        columns=_COLUMNS,
+        texts=lambda row: _texts(*row),
+        after=[f"{len(listed):,} lessons"],
+    )
 
 
 @lessons.command()
-@store_command
-def review(options: CommonOptions, limit: Limit = 20, as_json: AsJson = False) -> None:
+@command
+def review(options: CommonOptions, limit: Limit = 20) -> Result:
     """Lessons that a person could decide on, the least sure first, of equals the newest; then pairs about the same."""
     settings = options.settings()
     beliefs = _beliefs(settings)
     pairs = list(open_pairs(beliefs, settings))
     uncertain = {LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT}
-    rows = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
-    rows.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
-    if as_json:
-        print_lines({**_document(belief, text), "can": _can(belief)} for belief, text in rows[:limit])
-        print_lines(pair.as_fields() for pair in pairs[:limit])
-        return
-    for belief, text in rows[:limit]:
-        stdout.out(visible(f"{belief.id}  {text.content}"))
-        stdout.out(visible(f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"))
-        stdout.out(f"    {'  |  '.join(_can(belief))}")
-    for pair in pairs[:limit]:
-        stdout.out(visible(f"{pair.lesson.id}  {pair.lesson.content}"))
-        stdout.out(visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.reason}"))
-        stdout.out(f"    {'  |  '.join(pair.commands)}")
-    sys.stdout.write(f"{len(rows):,} lessons and {len(pairs):,} pairs to review\n")
+    open_ = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
+    open_.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
+    documents = [{**_document(belief, text), "can": _can(belief)} for belief, text in open_[:limit]]
+
+    def shown() -> Iterator[Shown]:
+        for belief, text in open_[:limit]:
+            yield visible(f"{belief.id}  {text.content}")
+            yield f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"
+            yield f"    {'  |  '.join(_can(belief))}"
+        for pair in pairs[:limit]:
+            yield visible(f"{pair.lesson.id}  {pair.lesson.content}")
+            yield visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.reason}")
+            yield f"    {'  |  '.join(pair.commands)}"
+        yield f"{len(open_):,} lessons and {len(pairs):,} pairs to review"
+
+    return Result([*documents, *(pair.as_fields() for pair in pairs[:limit])], shown())
 
 
 @lessons.command()
-@store_command
-def show(lesson: LessonArgument, options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def show(lesson: LessonArgument, options: CommonOptions) -> Result:
     """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
     beliefs = _beliefs(options.settings())
     belief = lesson_of(beliefs, lesson)
     text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
-    if as_json:
-        noted = [_noted(note) for note in history]
-        print_lines([{**_document(belief, text), "history": noted}])
-        return
+    noted = [_noted(each) for each in history]
+    facts = {**_document(belief, text), "history": noted}
+    return Result([facts], _page(belief, text, history))
+
+
+def _page(belief: LessonBelief, text: Lesson | None, history: Iterable[LessonNote]) -> Iterator[Shown]:
     shown = "(its text was forgotten, or nobody said it)" if text is None else f"{text.section}: {text.content}"
-    stdout.out(visible(f"{belief.id}  {shown}"))
+    yield visible(f"{belief.id}  {shown}")
     if text is not None:
-        stdout.out(visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}"))
+        yield visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}")
     of = f"{belief.status.value}: {belief.reason}"
     sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
-    stdout.out(visible(f"  {of}; {sure}"))
-    stdout.out(visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}"))
-    for note in history:
-        stdout.out(visible(_story(note, belief.id)))
+    yield visible(f"  {of}; {sure}")
+    yield visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}")
+    yield from (visible(_story(each, belief.id)) for each in history)
 
 
 @lessons.command()
-@store_command
+@command
 def prompt(
     options: CommonOptions,
     *,
@@ -127,11 +130,10 @@ def prompt(
     explain: Annotated[bool, typer.Option("--explain", help="Say of each why it is there.")] = False,
     record: Annotated[bool, typer.Option("--record", help="Tell the topic that they were injected.")] = False,
     seed: Annotated[int | None, typer.Option("--seed", help="Of what is drawn of lessons on trial.")] = None,
-    principal: By = None,
+    principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
     settings = options.settings(bootstrap=bootstrap)
     use = ToolUse(tool, tuple(file or ()), context)
@@ -151,19 +153,14 @@ def prompt(
                 principal=sender.principal,
                 tool=tool or None,
             )
-    if as_json:
-        outcomes = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
-        print_lines([{"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": outcomes}])
-        return
-    if form.text:
-        sys.stdout.write(form.text + "\n")
-    if explain:
-        for each in shown:
-            stdout.out(visible(f"{each.match.believed.lesson.id}: {each.why}"))
+    outcomes = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
+    facts = {"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": outcomes}
+    whys = [visible(f"{each['lesson_id']}: {each['why']}") for each in outcomes if explain]
+    return Result([facts], [*([form.text] if form.text else []), *whys])
 
 
 @lessons.command("hook")
-@store_command
+@command
 def hook_(
     options: CommonOptions,
     *,
@@ -176,14 +173,12 @@ def hook_(
 
 
 @lessons.command()
-@store_command
-def calibration(options: CommonOptions, as_json: AsJson = False) -> None:
+@command
+def calibration(options: CommonOptions) -> Result:
     """How often lessons were good, by the P(good) that they were injected with; and what to make of it."""
     beliefs = _beliefs(options.settings())
-    rows = list(confidence_bands(beliefs.calibration()))
-    print_rows(
-        rows,
-        as_json=as_json,
+    return rows(
+        list(confidence_bands(beliefs.calibration())),
         document=lambda row: dict(
             zip(("low", "high", "outcomes", "expected", "good", "status", "advice"), row, strict=True)
         ),
@@ -196,27 +191,25 @@ def calibration(options: CommonOptions, as_json: AsJson = False) -> None:
             row[5],
             row[6],
         ),
+        after=[f"{source.value}: first confidence {mean:.2f}" for source, mean in beliefs.sources.items()],
     )
-    if not as_json:
-        for source, mean in beliefs.sources.items():
-            sys.stdout.write(f"{source.value}: first confidence {mean:.2f}\n")
 
 
 @lessons.command("export")
-@store_command
-def export_lessons(options: CommonOptions, status: Status = None, as_json: AsJson = False) -> None:
+@command
+def export_lessons(options: CommonOptions, status: Status = None) -> Result:
     """All lessons as a page of Markdown that `import` reads, edited or not; or as JSON lines with what is believed."""
-    rows = [row for row in _with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
-    if as_json:
-        print_lines({**text.as_fields(), "p_good": round(of.p_good, 4), "status": of.status.value} for of, text in rows)
-        return
-    rows.sort(key=lambda row: (row[1].section, -row[0].p_good))
-    retired = {text.id for of, text in rows if of.status is LessonStatus.RETIRED}
-    sys.stdout.write(to_markdown((text for _, text in rows), retired))
+    every = [row for row in _with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
+    every.sort(key=lambda row: (row[1].section, -row[0].p_good))
+    retired = {text.id for of, text in every if of.status is LessonStatus.RETIRED}
+    return Result(
+        ({**text.as_fields(), "p_good": round(of.p_good, 4), "status": of.status.value} for of, text in every),
+        [to_markdown((text for _, text in every), retired).removesuffix("\n")],
+    )
 
 
 @lessons.command("import")
-@store_command
+@command
 def import_lessons(
     file: Annotated[Path, typer.Argument(help="A page of Markdown (.md), or JSON lines, a lesson each.")],
     options: CommonOptions,
@@ -224,35 +217,27 @@ def import_lessons(
     older: Annotated[
         bool, typer.Option("--older", help="The file of an older store; what was archived retires.")
     ] = False,
-    principal: By = None,
+    principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong, and send nothing.")] = False,
-) -> None:
+) -> Result:
     """Say the lessons of a file; what is no lesson is named with its line and its errors, and stops nothing."""
     settings = options.settings(bootstrap=bootstrap)
     read = read_file(file, older=older)
     for number, problem in read.problems:
         place = f" record {number}" if older else number
-        sys.stderr.write(visible(f"{file}:{place}: {problem}") + "\n")
+        note(f"{file}:{place}: {problem}")
     if not read.lessons and not read.problems:
-        sys.stderr.write(visible(f"{file}: expected lessons, found none: a page has each behind a dash") + "\n")
+        note(f"{file}: expected lessons, found none: a page has each behind a dash")
     unknown = read if older else read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
-        with ensure_store_and_topic(settings):
+        with first_event_notes(settings):
             send_all(settings, unknown, principal=principal, session=session)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
-    counts["known"] = len(read.lessons) - len(unknown.lessons)
-    print_lines(
-        [
-            counts
-            | {
-                "retired": len(read.retired),
-                "problems": len(read.problems),
-                "sent": bool(unknown.lessons) and not dry_run,
-            }
-        ]
-    )
+    counts |= {"known": len(read.lessons) - len(unknown.lessons), "retired": len(read.retired)}
+    counts |= {"problems": len(read.problems), "sent": bool(unknown.lessons) and not dry_run}
+    return Result([counts])
 
 
 def _existing(settings: Settings) -> tuple[dict[str, Lesson], set[str]]:
@@ -276,12 +261,6 @@ def _beliefs(settings: Settings) -> LessonBeliefs:
 def _with_texts(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
     texts = beliefs.lessons()
     return [(belief, texts[belief.id]) for belief in beliefs.all() if belief.id in texts]
-
-
-def _print(rows: Iterable[tuple[LessonBelief, Lesson]], *, as_json: bool) -> None:
-    print_rows(
-        rows, as_json=as_json, document=lambda row: _document(*row), columns=_COLUMNS, texts=lambda row: _texts(*row)
-    )
 
 
 def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,8 +15,9 @@ from weft.app.lessons.lesson_sender import after, ensure_store_and_topic, lesson
 from weft.app.lessons.operations import OPS, apply_operations, read_operations, say_operations
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import print_lines, reading, stdout, visible
+from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, reading
 from weft.domain.errors import InvalidLessonError
 from weft.domain.events import LessonChange, LessonEvent, LessonOutcome
 from weft.domain.lesson import (
@@ -34,7 +37,7 @@ from weft.lessons.duplicates.comparison import ConflictChecker
 from weft.lessons.gate import problem_of
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.lessons.wording import LessonWords
-from weft.settings import Settings
+from weft.settings import Settings, require_store
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
@@ -52,7 +55,6 @@ def _reason(why: str | None) -> str | None:
 
 
 Why = Annotated[str | None, typer.Option("--why", help="In words, for whoever looks at its history.", callback=_reason)]
-By = Annotated[str | None, typer.Option("--principal", help="Who says so; default the name you are logged in by.")]
 Session = Annotated[
     str | None, typer.Option("--session", help="The conversation that it was said in; default one of the lesson's own.")
 ]
@@ -61,7 +63,7 @@ Say = Callable[[dict[str, Any], LessonBelief], LessonEvent]
 """Makes an event about a lesson, of what every event carries."""
 
 
-@store_command
+@command
 def add(
     text: Annotated[str, typer.Argument(help="What to do, or not to, in one line.")],
     options: CommonOptions,
@@ -79,11 +81,10 @@ def add(
     revises: Annotated[
         str | None, typer.Option("--revises", help="Id of the lesson that it is said instead of.")
     ] = None,
-    principal: By = None,
+    principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Say a lesson; said by others before, it is said once more. Prints its id.
 
     Vague advice is said all the same, and stderr says what is wrong with it; also where agents are not told it for
@@ -107,70 +108,83 @@ def add(
     if problem is not None and problem.reason == "sensitive":
         raise InvalidLessonError([problem.detail])
     if problem is not None:
-        sys.stderr.write(visible(f"weft: {problem.detail}; it is said all the same") + "\n")
+        note(f"weft: {problem.detail}; it is said all the same")
     parent = None
     if revises is not None:
         parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
-    with ensure_store_and_topic(settings), lesson_sender(settings, principal, session) as sender:
+    with first_event_notes(settings), lesson_sender(settings, principal, session) as sender:
         of, by, stated = sender.session_of(lesson.id), sender.principal, lesson_text(lesson)
         op: Literal["add", "revise"] = "add" if parent is None else "revise"
         event = sender.producer.say(
             of, by, lambda stamp: LessonChange(**stamp, op=op, lesson=stated, lesson_id=parent, why=why)
         )
     facts = {"lesson_id": lesson.id, "event_id": event.event_id, "session": of, "principal": by, "revises": parent}
-    print_lines([facts]) if as_json else stdout.out(lesson.id)
     beliefs = after(settings, Catalog(Path(settings.storage.root)).live.evidence(), event)
+    return Result([facts], [lesson.id], then=partial(_warn, lesson, beliefs, settings))
+
+
+def _warn(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> None:
+    """Say what keeps agents from being told a lesson, and what contradicts it."""
     then = beliefs.of(lesson.id)
     if then is not None and then.status is not LessonStatus.ACTIVE:
-        sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
+        note(f"weft: {_injection_note(then)}")
     for other in _opposed(lesson, beliefs, settings):
-        sys.stderr.write(visible(f"weft: {_conflict_note(lesson, other)}") + "\n")
+        note(f"weft: {_conflict_note(lesson, other)}")
 
 
-@store_command
+@contextmanager
+def first_event_notes(settings: Settings) -> Iterator[None]:
+    """Says what was made for the first thing that is said of all, and how agents are told it."""
+    first = ensure_store_and_topic(settings)
+    if first is not None and first.made is not None:
+        note(f"weft: made a new store in {first.made}")
+    yield
+    if first is not None:
+        note(f"weft: said; agents are told once updaters run: {first.updaters}")
+
+
+@command
 def merge(
     lesson: LessonArgument,
     into: Annotated[str, typer.Argument(help="Id of the lesson that means the same, and stays.")],
     options: CommonOptions,
     *,
     why: Why = None,
-    principal: By = None,
+    principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Say that two lessons are one: both are believed by what came of either, and one of them is shown."""
     change = _linking(options, OperationKind.MERGE, lesson, into, why)
-    _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
+    return _say(options, lesson, change, (principal, session, bootstrap))
 
 
-@store_command
+@command
 def apart(
     lesson: LessonArgument,
     other: Annotated[str, typer.Argument(help="Id of the lesson that does not mean the same.")],
     options: CommonOptions,
     *,
     why: Why = None,
-    principal: By = None,
+    principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Say that two lessons are not one: each is believed by what came of itself, as before they were merged."""
     change = _linking(options, OperationKind.KEEP_APART, lesson, other, why)
-    _say(options, lesson, change, (principal, session, bootstrap), as_json=as_json)
+    return _say(options, lesson, change, (principal, session, bootstrap))
 
 
-@store_command
+@command
 def apply(
     file: Annotated[Path, typer.Argument(help="JSON lines, an operation each; - reads them from stdin.")],
     options: CommonOptions,
     *,
-    principal: By = None,
+    principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong, and send nothing.")] = False,
-) -> None:
+) -> Result:
     """Add, revise, tag, merge, keep apart, retire and restore lessons; what is refused is named by its index.
 
     Exit code 1 where any was refused; the others are said all the same.
@@ -192,29 +206,30 @@ def apply(
         "proposals": applied.proposals,
         "sent": bool(applied.accepted) and not dry_run,
     }
-    print_lines([outcome])
-    if errors:
+    return Result([outcome], then=partial(_refuse, bool(errors)))
+
+
+def _refuse(refused: bool) -> None:
+    if refused:
         raise typer.Exit(1)
 
 
 def _word(help_: str, say_of: Callable[[CommonOptions, str | None], Say]) -> Callable[..., None]:
     """A command by which somebody says one thing about one lesson."""
 
-    def command(
+    def word(
         lesson: LessonArgument,
         options: CommonOptions,
         *,
         why: Why = None,
-        principal: By = None,
+        principal: Principal = None,
         session: Session = None,
         bootstrap: Bootstrap = None,
-        as_json: AsJson = False,
-    ) -> None:
-        _say(options, lesson, say_of(options, why), (principal, session, bootstrap), as_json=as_json)
+    ) -> Result:
+        return _say(options, lesson, say_of(options, why), (principal, session, bootstrap))
 
-    command.__doc__ = help_
-    wrapped: Callable[..., None] = store_command(command)
-    return wrapped
+    word.__doc__ = help_
+    return command(word)
 
 
 def _judging(result: LessonResult) -> Callable[[CommonOptions, str | None], Say]:
@@ -232,8 +247,8 @@ def _changing(op: str, why: str | None, **named: str) -> Say:
 
 def _linking(options: CommonOptions, kind: OperationKind, name: str, other: str, why: str | None) -> Say:
     """What is said of two lessons, where the skill manager accepts it."""
-    settings = options.settings()
-    beliefs = live_lessons(Catalog(require_store(settings)), settings)
+    settings, catalog = options.opened()
+    beliefs = live_lessons(catalog, settings)
     one, two = (LessonId(lesson_of(beliefs, each).id) for each in (name, other))
     applied = apply_operations({0: LessonOperation(kind=kind, lesson_id=one, other_id=two)}, beliefs, settings)
     if applied.errors:
@@ -271,13 +286,10 @@ def _say(
     name: str,
     event_of: Say,
     saying: tuple[str | None, str | None, str | None],  # by whom, in which session, to which broker
-    *,
-    as_json: bool,
-) -> None:
+) -> Result:
     """Say one thing about a lesson, and show what that changes."""
     principal, session, bootstrap = saying
-    settings = options.settings(bootstrap=bootstrap)
-    catalog = Catalog(require_store(settings))
+    settings, catalog = options.opened(bootstrap=bootstrap)
     before = lesson_of(live_lessons(catalog, settings), name)
     with lesson_sender(settings, principal, session) as sender:
         event = sender.producer.say(
@@ -286,12 +298,9 @@ def _say(
     then = after(settings, catalog.live.evidence(), event).of(before.id)
     assert then is not None  # it was there before
     if then.status is LessonStatus.RETIRED and isinstance(event, LessonChange) and event.op == "restore":
-        sys.stderr.write(visible(f"weft: {_injection_note(then)}") + "\n")
+        note(f"weft: {_injection_note(then)}")
     facts = {"lesson_id": before.id, "event_id": event.event_id, "before": _short(before), "after": _short(then)}
-    if as_json:
-        print_lines([facts])
-        return
-    stdout.out(visible(f"{before.id}: {_line(before)} → {_line(then)}: {then.reason}"))
+    return Result([facts], [f"{before.id}: {_line(before)} → {_line(then)}: {then.reason}"])
 
 
 def _opposed(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> list[Lesson]:

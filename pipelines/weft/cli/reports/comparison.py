@@ -1,113 +1,23 @@
-"""What `jobs.evaluate --compare A B` does: two run files or two configurations, paired by query."""
+"""Two run files or two configurations on a data set, for people and programs (EVA-7)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 from rich.table import Table
 
-from weft.cli.console.terminal import plain, print_report, stdout
+from weft.app.comparing import DatasetComparison, verdict_as_json
+from weft.cli.console.output import Shown, markup
+from weft.cli.console.terminal import plain
 from weft.cli.reports.figures import LABELS, change_cells, change_text, figures, titled
-from weft.consolidation.steps.gate import GateVerdict, judge_rankings
-from weft.domain.errors import SourceError
-from weft.domain.ids import ContentHash
-from weft.evaluation.measures.beir import Dataset
-from weft.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, Difference, RunComparison, compare_runs
+from weft.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, Difference, RunComparison
 from weft.evaluation.measures.measuring import Measurement
 from weft.evaluation.measures.metrics import PerQuery
-from weft.evaluation.measures.runs import Run, order_of, read_run
 from weft.evaluation.measures.significance import Half
-from weft.settings import Settings
 
 _MOVERS = 5  # queries that gained most, and that lost most, named one by one
 _TEXT = 70  # characters of a query
-
-BASE = "base"
-"""Names the configuration as it stands, without a change."""
-
-Configure = Callable[[list[Path], list[str]], Settings]
-"""Settings with some files and assignments over the common ones."""
-
-RunEach = Callable[[Sequence[Settings]], Sequence[Run]]
-"""Asks every query under each of some settings."""
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two that are compared."""
-
-    name: str
-    run: Run
-    settings: Settings | None = None  # what was asked under; None for a run file
-
-
-def sides(names: Sequence[str], configure: Configure, ask: RunEach) -> list[Side]:
-    """What names on the command line stand for.
-
-    A YAML file, assignments such as "retrieval.fusion=rrf" separated by blanks, or `base` is a configuration; anything
-    else is a TREC run file.
-
-    Raises:
-        SourceError: One is a run file that cannot be read.
-        ConfigurationError: One is a configuration that is none.
-    """
-    changes = [_changes(name) for name in names]
-    configured = [None if each is None else configure(*each) for each in changes]
-    read = [read_run(Path(name)) for name, each in zip(names, configured, strict=True) if each is None]
-    runs = {True: iter(read), False: iter(ask([each for each in configured if each is not None]))}
-    return [Side(name, next(runs[each is None]), each) for name, each in zip(names, configured, strict=True)]
-
-
-def configuration(name: str, configure: Configure) -> Settings:
-    """The settings that a name on the command line stands for.
-
-    Raises:
-        SourceError: It stands for no configuration.
-    """
-    changes = _changes(name)
-    if changes is None:
-        raise SourceError(f"{name}: expected a YAML file, assignments or `{BASE}`: run files need a --dataset")
-    return configure(*changes)
-
-
-def _changes(name: str) -> tuple[list[Path], list[str]] | None:
-    """Files and assignments over the common ones; None for a run file."""
-    path = Path(name)
-    if path.suffix in (".yaml", ".yml"):
-        return [path], []
-    if "=" in name and not path.is_file():
-        return [], name.split()
-    return ([], []) if name == BASE else None
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetComparison:
-    """Two sides on the judged queries of a data set, and what the gate says of how far the rankings moved (EVA-7)."""
-
-    dataset: Dataset
-    control: Side
-    treatment: Side
-    runs: RunComparison
-    moved: GateVerdict
-
-
-def compared(dataset: Dataset, control: Side, treatment: Side, settings: Settings) -> DatasetComparison:
-    """Compare both sides."""
-    runs = compare_runs(control.run, treatment.run, dataset.qrels, settings.evaluation)
-    before, after = (
-        [[ContentHash(name) for name in order_of(side.run.get(query_id, {}))] for query_id in dataset.qrels]
-        for side in (control, treatment)
-    )
-    moved = judge_rankings(before, after, settings.consolidation.shadow)
-    return DatasetComparison(dataset, control, treatment, runs, moved)
-
-
-def verdict_as_json(moved: GateVerdict) -> dict[str, Any]:
-    """What the gate says, for machines."""
-    return {"decision": moved.decision.value, "reason": moved.reason, **moved.figures}
 
 
 def as_json(comparison: DatasetComparison, times: Measurement | None) -> dict[str, Any]:
@@ -131,23 +41,23 @@ def as_json(comparison: DatasetComparison, times: Measurement | None) -> dict[st
     }
 
 
-def show(comparison: DatasetComparison, *, interval: float) -> None:
+def shown(comparison: DatasetComparison, *, interval: float) -> Iterator[Shown]:
     """For people: the table, how strong the evidence is, and who gained and lost."""
     dataset, runs = comparison.dataset, comparison.runs
-    print_report(_table(comparison, interval))
+    yield _table(comparison, interval)
     judgement = _judgement(runs.differences[HEADLINE])
-    stdout.print(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {runs.strength.value} evidence")
+    yield markup(f"\n[bold]{judgement}[/]: {len(dataset.qrels)} queries, {runs.strength.value} evidence")
     for half, each in runs.halves.items():
         purpose = "to tune on" if half is Half.TUNED else "to believe"
-        stdout.print(f"  {half.value} half, {purpose}: {_change(each)}, {each.better} better, {each.worse} worse")
+        yield f"  {half.value} half, {purpose}: {_change(each)}, {each.better} better, {each.worse} worse"
     before, after = runs.unjudged
-    stdout.print(f"  unjudged among the first {UNJUDGED_DEPTH}: {before:.1%} of A, {after:.1%} of B")
-    stdout.print(f"  rankings moved: {comparison.moved.decision.value} ({comparison.moved.reason})")
+    yield f"  unjudged among the first {UNJUDGED_DEPTH}: {before:.1%} of A, {after:.1%} of B"
+    yield f"  rankings moved: {comparison.moved.decision.value} ({comparison.moved.reason})"
     texts = {query.query_id: query.text for query in dataset.queries}
     for name, moved in _movers(runs):
         for query_id, change in moved:
             text = plain(texts.get(query_id, "")[:_TEXT])
-            stdout.print(f"  {name} most: {change:+.3f}  {plain(query_id)}  [dim]{text}[/]")
+            yield markup(f"  {name} most: {change:+.3f}  {plain(query_id)}  [dim]{text}[/]")
 
 
 def _table(comparison: DatasetComparison, level: float) -> Table:

@@ -22,21 +22,24 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.progress import track
 from rich.table import Table
 
+from weft.app import log_evaluation
 from weft.app.collections import indexed, measuring, root_of, run, runs_of
+from weft.app.comparing import Configure, compared, configuration, sides
+from weft.app.log_evaluation import Logged, collected
 from weft.app.searching.replay import StoreReplay
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import MEASURED, CommonOptions, job_command
-from weft.cli.console.terminal import print_report, stderr
+from weft.app.snapshot import EXPERIMENT, record
+from weft.cli.console.options import MEASURED, CommonOptions, command, run_job
+from weft.cli.console.output import Result, Shown
+from weft.cli.console.terminal import note, stderr
 from weft.cli.reports import comparison, query_log
-from weft.cli.reports import snapshot as snapshots
 from weft.cli.reports.figures import LABELS, mean_cells, titled
-from weft.cli.reports.query_log import collected
+from weft.cli.reports.indexing import watch_lines
 from weft.cli.searches.search import channel_names
 from weft.domain.errors import SourceError
 from weft.evaluation.measures.beir import Dataset, JudgedQuery, read_dataset
@@ -51,8 +54,11 @@ _TIMED = 100  # queries of B that a comparison asks one by one besides
 DAYS = 7.0
 """Of the query log, where nobody says how many."""
 
+Report: TypeAlias = tuple[dict[str, Any], Iterable[Shown]]
+"""What was measured, for programs and for people."""
 
-@job_command
+
+@command
 def evaluate(
     dataset: Annotated[
         Path | None,
@@ -79,8 +85,7 @@ def evaluate(
     ] = 0,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker to collect new feedback from.")] = None,
     snapshot: Annotated[bool, typer.Option("--snapshot", help="Record the figures in MLflow.")] = False,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Measure retrieval on one split of a data set, or on the query log."""
     _require_one({"--compare": compare, "--run-file": run_file})
     of_data_sets = {"--run-file": run_file, "--half": half, "--limit": limit}
@@ -97,18 +102,19 @@ def evaluate(
         name, measured = "query log", Path(settings.storage.root)
         if bootstrap is not None:
             collected(measured, options.settings(bootstrap=bootstrap))
-        logged = query_log.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
-        summary = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
+        logged = log_evaluation.read(settings, days=DAYS if days is None else days, judgements=judgements, ask=judge)
+        summary, shown = _log_compared(logged, compare, configured) if compare else _log_reported(logged, settings)
     else:
         judged = part_of(read_dataset(dataset, split), settings.evaluation, half=half, limit=limit)
         name, measured = f"{judged.name} {judged.split}", root_of(judged, settings)
         if compare is not None:
-            summary = _compared(judged, compare, configured)
+            summary, shown = _compared(judged, compare, configured)
         else:
-            summary = _measured(judged, settings, run_file)
+            summary, shown = _measured(judged, settings, run_file)
     if snapshot:
-        summary = {**summary, "run": snapshots.record(name, summary, settings, measured=measured)}
-    _job.emit(summary, as_json=as_json)
+        summary = {**summary, "run": record(name, summary, settings, measured=measured)}
+        note(f"recorded in MLflow: experiment {EXPERIMENT}, run {summary['run']}")
+    return Result([summary], shown)
 
 
 def _require_one(given: Mapping[str, object]) -> None:
@@ -121,42 +127,38 @@ def _require_none(given: Mapping[str, object], where: str) -> None:
         raise typer.BadParameter(f"{' and '.join(named)}: only {where} a --dataset")
 
 
-def _log_reported(logged: query_log.Logged, settings: Settings) -> dict[str, Any]:
-    result = query_log.report(logged, settings)
-    query_log.show(result)
-    return query_log.as_json(result)
+def _log_reported(logged: Logged, settings: Settings) -> Report:
+    result = log_evaluation.report(logged, settings)
+    return query_log.as_json(result), query_log.shown(result)
 
 
-def _log_compared(logged: query_log.Logged, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
-    control, treatment = (comparison.configuration(name, configured) for name in names)
-    result = query_log.compared(logged, control, treatment)
-    query_log.show_comparison(names, result)
-    return query_log.comparison_as_json(names, result)
+def _log_compared(logged: Logged, names: tuple[str, str], configured: Configure) -> Report:
+    control, treatment = (configuration(name, configured) for name in names)
+    result = log_evaluation.compared(logged, control, treatment)
+    return query_log.comparison_as_json(names, result), query_log.comparison_shown(names, result)
 
 
-def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> dict[str, Any]:
+def _measured(dataset: Dataset, settings: Settings, run_file: Path | None) -> Report:
     measurement = _measure(dataset, settings)
     if run_file is not None:
         write_run(run_file, measurement.run, tag="weft")
     summary = described(dataset, settings, measurement)
-    print_report(table(summary, measurement))
-    return summary
+    return summary, [table(summary, measurement)]
 
 
-def _compared(dataset: Dataset, names: tuple[str, str], configured: comparison.Configure) -> dict[str, Any]:
+def _compared(dataset: Dataset, names: tuple[str, str], configured: Configure) -> Report:
     settings = configured([], [])
     with closing(StoreReplay(settings, times=len(names))) as replay:
-        control, treatment = comparison.sides(names, configured, lambda each: runs_of(dataset, each, replay))
-    result = comparison.compared(dataset, control, treatment, settings)
-    comparison.show(result, interval=settings.evaluation.interval)
+        control, treatment = sides(names, configured, lambda each: runs_of(dataset, each, replay, watch=watch_lines()))
+    result = compared(dataset, control, treatment, settings)
     # The first queries asked one by one, as users ask them: whoever asks in batches knows no times.
     first = replace(dataset, queries=dataset.queries[:_TIMED])
     times = None if treatment.settings is None else _measure(first, treatment.settings)
-    return comparison.as_json(result, times)
+    return comparison.as_json(result, times), comparison.shown(result, interval=settings.evaluation.interval)
 
 
 def _measure(dataset: Dataset, settings: Settings) -> Measurement:
-    return run(dataset, indexed(dataset, settings), progress=_shown)
+    return run(dataset, indexed(dataset, settings, watch=watch_lines()), progress=_shown)
 
 
 def part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | None, limit: int | None) -> Dataset:
@@ -206,5 +208,5 @@ def _shown(queries: Iterable[JudgedQuery]) -> Iterable[JudgedQuery]:
     return track(list(queries), description="asking", console=stderr, transient=True)
 
 
-main = partial(_job.run, evaluate)
+main = partial(run_job, evaluate)
 """Run the job on arguments."""

@@ -1,121 +1,17 @@
-"""What `jobs.evaluate` does without a data set: it measures on a store's query log, and on the feedback (EVA-3)."""
+"""What was measured on a store's query log, for people and programs (EVA-3)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
-from weft.app.searching.replay import StoreReplay
-from weft.catalog.catalog import Catalog
-from weft.cli.console.terminal import plain, print_report, stderr, stdout, table_of
-from weft.cli.reports.comparison import verdict_as_json
+from weft.app.comparing import verdict_as_json
+from weft.app.log_evaluation import LogComparison, LogReport
+from weft.cli.console.output import Shown, markup
+from weft.cli.console.terminal import plain, table_of
 from weft.cli.reports.figures import LABELS, change_text, mean_cells, titled
-from weft.consolidation.steps.gate import GateVerdict, judge_rankings
-from weft.domain.errors import NothingPublishedError, SourceError
-from weft.domain.ids import ContentHash, QueryId
-from weft.domain.ranking import Answer, Query
-from weft.evaluation.ground_truth import collect as ground_truth
-from weft.evaluation.ground_truth import judging
-from weft.evaluation.ground_truth.collect import Grades
-from weft.evaluation.log.alarms import LOGGED_QUERIES, Alarm, AlarmInput, alarms
-from weft.evaluation.log.questions import (
-    PlaceFacts,
-    answered_queries,
-    explored,
-    exploring,
-    items_of,
-    judged,
-    mentioned,
-    run_of,
-    to_replay,
-)
-from weft.evaluation.measures.compare import HEADLINE, UNJUDGED_DEPTH, RunComparison, compare_runs
-from weft.evaluation.measures.memory import MemoryMeasures, memory_measures
-from weft.evaluation.measures.metrics import Estimate, estimates, measure
-from weft.evaluation.measures.off_policy import Value, of_rankings
-from weft.evaluation.measures.runs import Run
-from weft.evaluation.measures.significance import strength_of, unjudged
-from weft.evaluation.queries.outcomes import POLL_RECORDS, Collected, Outcomes
-from weft.evaluation.queries.reader import LoggedQuery, read_queries
-from weft.indexes.generation import Generation
-from weft.runtime.clock import SECONDS_PER_DAY, system_clock
-from weft.settings import Settings
-
-
-@dataclass(frozen=True, slots=True)
-class Logged:
-    """What a store's log holds, and what is known to be right."""
-
-    queries: Sequence[LoggedQuery]
-    grades: Grades
-    root: Path
-
-
-@dataclass(frozen=True, slots=True)
-class LogReport:
-    """What the log says of the searches in it."""
-
-    queries: int
-    judged: int  # how many these are
-    measures: Mapping[str, Estimate]  # of queries with a judgement; empty where there is none
-    unjudged: float
-    p50_ms: float
-    p95_ms: float
-    memory: MemoryMeasures
-    alarms: Sequence[Alarm]
-
-
-def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) -> Logged:
-    """The log of the last days, and every judgement that holds now; new judgements are kept in the store.
-
-    Raises:
-        SourceError: Nothing was logged.
-    """
-    now, root = system_clock(), Path(settings.storage.root)
-    since = now - days * SECONDS_PER_DAY
-    queries = read_queries(root, limit=LOGGED_QUERIES, since=since)
-    if not queries:
-        raise SourceError(f"{root}: expected logged queries of the last {days:g} days, found none: search first")
-    if judgements is not None:
-        ground_truth.keep(root, judging.from_file(judgements, now=now), now=now)
-    if ask:
-        ground_truth.keep(root, _model_judgements(queries, settings, ask, now), now=now)
-    all_judgements = [*ground_truth.from_feedback(queries), *ground_truth.stored_judgements(root)]
-    return Logged(queries, ground_truth.grades_of(all_judgements, now=now), root)
-
-
-def report(logged: Logged, settings: Settings) -> LogReport:
-    """Measure what was shown."""
-    rules, declared = settings.evaluation, settings.priors.declared
-    qrels, run = judged(logged.queries, logged.grades), run_of(logged.queries)
-    items = _items(logged)
-    elapsed = [sum(stage["value"] for stage in query.facts["timings_ms"]) for query in logged.queries]
-    p50, p95 = np.quantile(elapsed, [0.5, 0.95])
-    return LogReport(
-        queries=len(logged.queries),
-        judged=len(qrels),
-        measures=estimates(measure(run, qrels), rules) if qrels else {},
-        unjudged=unjudged(run, qrels, UNJUDGED_DEPTH),
-        p50_ms=float(p50),
-        p95_ms=float(p95),
-        memory=memory_measures(answered_queries(logged.queries, logged.grades), items, rules, declared),
-        alarms=alarms(AlarmInput(logged.queries, items)),
-    )
-
-
-def ringing(settings: Settings) -> list[Alarm]:
-    """The alarms that ring now, for whoever looks after the store every night."""
-    root = Path(settings.storage.root)
-    queries = read_queries(root, limit=LOGGED_QUERIES)
-    if not queries:
-        return []
-    items = _items(Logged(queries, {}, root))
-    return [alarm for alarm in alarms(AlarmInput(queries, items)) if alarm.ringing]
+from weft.evaluation.measures.compare import HEADLINE
+from weft.evaluation.measures.significance import strength_of
 
 
 def as_json(report: LogReport) -> dict[str, Any]:
@@ -134,7 +30,7 @@ def as_json(report: LogReport) -> dict[str, Any]:
     }
 
 
-def show(report: LogReport) -> None:
+def shown(report: LogReport) -> Iterator[Shown]:
     """For people."""
     strength = strength_of(max(report.judged, 1))
     title = f"{report.queries} logged queries, {report.judged} with a judgement: {strength.value} evidence"
@@ -145,53 +41,17 @@ def show(report: LogReport) -> None:
         if value is not None:
             table.add_row(name, *mean_cells(value))
     table.add_row("ms per query", f"{report.p50_ms:.1f}", f"95 % below {report.p95_ms:.1f}")
-    print_report(table)
+    yield table
     shares = {
         name: (worth.shown, worth.exclusive, worth.relevant, worth.exclusive_relevant)
         for name, worth in report.memory.channels.items()
     }
-    rows = [(name, *("" if one is None else f"{one:.1%}" for one in each)) for name, each in shares.items()]
-    print_report(table_of(("channel", "of results", "alone", "of relevant ones", "alone"), rows))
+    lines = [(name, *("" if one is None else f"{one:.1%}" for one in each)) for name, each in shares.items()]
+    yield table_of(("channel", "of results", "alone", "of relevant ones", "alone"), lines)
     for alarm in report.alarms:
         mark = "[red]⚠[/]" if alarm.ringing else "[green]·[/]"
         bound = f"{alarm.value:.3f} (bound {alarm.bound:.3f}, n = {alarm.n})"
-        stdout.print(f"{mark} {alarm.name}: {bound}: {plain(alarm.says)}")
-
-
-@dataclass(frozen=True, slots=True)
-class LogComparison:
-    """Two configurations on the queries that were really asked."""
-
-    queries: int
-    moved: GateVerdict  # what the gate says of how far the rankings moved
-    judged: RunComparison | None  # on queries with a judgement; None where there are none
-    # off-policy estimates of both from what was explored, by estimator; empty where nothing was
-    values: Sequence[Mapping[str, Value]]
-
-
-def compared(logged: Logged, control: Settings, treatment: Settings) -> LogComparison:
-    """Ask the logged queries again under both configurations (EVA-7)."""
-    rules = control.evaluation
-    queries = to_replay(logged.queries, LOGGED_QUERIES)
-    with closing(StoreReplay(control, times=2)) as replay:
-        replayed = replay.answers_per_condition(
-            [*queries, *exploring(logged.queries)], [(control, None), (treatment, None)]
-        )
-    answers = [{QueryId(answer.query.query_id): answer for answer in some} for some in replayed]
-    before, after = (_as_run(some, queries) for some in answers)
-    control_order, treatment_order = (
-        [[ContentHash(name) for name in run[query.query_id]] for query in queries] for run in (before, after)
-    )
-    moved = judge_rankings(control_order, treatment_order, control.consolidation.shadow)
-    asked = {query.query_id for query in queries}
-    qrels = judged([query for query in logged.queries if query.query_id in asked], logged.grades)
-    pairs = [explored(logged.queries, some) for some in answers]
-    return LogComparison(
-        queries=len(queries),
-        moved=moved,
-        judged=compare_runs(before, after, qrels, rules) if qrels else None,
-        values=[of_rankings(some, settings=rules) for some in pairs if some],
-    )
+        yield markup(f"{mark} {alarm.name}: {bound}: {plain(alarm.says)}")
 
 
 def comparison_as_json(names: tuple[str, str], comparison: LogComparison) -> dict[str, Any]:
@@ -208,74 +68,17 @@ def comparison_as_json(names: tuple[str, str], comparison: LogComparison) -> dic
     }
 
 
-def show_comparison(names: tuple[str, str], comparison: LogComparison) -> None:
+def comparison_shown(names: tuple[str, str], comparison: LogComparison) -> Iterator[Shown]:
     """For people."""
     moved = comparison.moved
-    stdout.print(plain(f"A = {names[0]}, B = {names[1]}: {comparison.queries} logged queries asked again"))
-    stdout.print(f"  rankings moved: [bold]{moved.decision.value}[/] ({moved.reason})")
+    yield f"A = {names[0]}, B = {names[1]}: {comparison.queries} logged queries asked again"
+    yield markup(f"  rankings moved: [bold]{moved.decision.value}[/] ({moved.reason})")
     if comparison.judged is None:
-        stdout.print("  no query has a judgement: nothing can be said about better or worse")
+        yield "  no query has a judgement: nothing can be said about better or worse"
     else:
         change = change_text(comparison.judged.differences[HEADLINE])
-        stdout.print(f"  {LABELS[HEADLINE]} {change}, {comparison.judged.strength.value} evidence")
+        yield f"  {LABELS[HEADLINE]} {change}, {comparison.judged.strength.value} evidence"
     for side, values in zip(("A", "B"), comparison.values, strict=False):
         line = ", ".join(f"{name} {one.estimate:.3f} ({one.low:.3f} … {one.high:.3f})" for name, one in values.items())
         effective = min(one.effective for one in values.values())
-        stdout.print(f"  {side} would have earned per answer: {line}; effective sample {effective:.0f} places")
-
-
-def _as_run(answers: Mapping[QueryId, Answer], queries: Sequence[Query]) -> Run:
-    by_query = {query.query_id: answers[QueryId(query.query_id)].results for query in queries}
-    return {
-        query_id: {str(result.content_hash): -float(result.rank) for result in results}
-        for query_id, results in by_query.items()
-    }
-
-
-def _model_judgements(queries: Sequence[LoggedQuery], settings: Settings, most: int, now: float) -> list[Any]:
-    rules = settings.evaluation.ground_truth
-    if not rules.endpoint:
-        raise SourceError("expected evaluation.ground_truth.endpoint, the model that judges, found none: set it")
-    stored = ground_truth.stored_judgements(Path(settings.storage.root))
-    pairs_judged = {(one.text, one.content_hash) for one in stored if one.holds(now)}
-    pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)
-    wanted = [pair for pair in pairs if pair not in pairs_judged][:most]
-    judge = judging.Judge(rules)
-    with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
-        judged_pairs = judge.judge(wanted, lambda content: _text(generation, content), now=now)
-    if judge.failed:
-        stderr.print(f"[yellow]{judge.failed} requests brought no grade[/]")
-    return judged_pairs
-
-
-def _text(generation: Generation, content: ContentHash) -> str | None:
-    row = generation.chunks.row_of(content)
-    return None if row is None else generation.chunks.contents([row])[0].text
-
-
-def _items(logged: Logged) -> dict[str, Any]:
-    """Facts about contents, as far as the live generation holds them."""
-    with suppress(NothingPublishedError), closing(Catalog(logged.root).open_live()) as generation:
-        chunks = generation.chunks
-        documents = chunks.table("documents").select(["uri", "tier"]).to_pylist()
-        tiers = {row["uri"]: row["tier"] for row in documents if row["tier"] is not None}
-
-        def places(contents: Collection[ContentHash]) -> Iterable[tuple[ContentHash, Sequence[PlaceFacts]]]:
-            rows = [row for content in contents if (row := chunks.row_of(content)) is not None]
-            return ((content.content_hash, content.occurrences) for content in chunks.contents(rows))
-
-        return dict(items_of(mentioned(logged.queries, logged.grades), places, tiers))
-    return {}
-
-
-def collected(root: Path, settings: Settings) -> Collected:
-    """Read new feedback from the configured topic.
-
-    Raises:
-        BrokerUnavailableError: The broker does not answer.
-    """
-    from weft.runtime.kafka.reader import KafkaSource  # noqa: PLC0415  librdkafka is loaded by who needs it
-
-    most = settings.feedback.limits.event_bytes
-    with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)) as source:
-        return Outcomes(root, settings.query_log, max_bytes=most, now=system_clock()).collect(source)
+        yield f"  {side} would have earned per answer: {line}; effective sample {effective:.0f} places"

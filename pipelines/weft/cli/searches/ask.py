@@ -30,20 +30,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
+from rich.text import Text
 
 from weft.app.searching.engines import opened
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import CommonOptions, job_command
-from weft.cli.console.terminal import login, plain, stderr, stdout
-from weft.cli.searches.search import new_id, show
+from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.output import dim, markup, show
+from weft.cli.console.terminal import note, visible, warn
+from weft.cli.searches.search import new_id, shown
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
-from weft.domain.ranking import ANONYMOUS, ANY, Answer, Query, RankedResult
+from weft.domain.ranking import ANY, Answer, Query, RankedResult
 from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.answer.reasons import reason
 from weft.retrieval.answer.trace import explained
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
+from weft.runtime.process import speaker_of
 from weft.settings import Settings
 
 if TYPE_CHECKING:
@@ -63,7 +66,7 @@ _UNCHANGED = "nothing has changed"
 _NAMED = 3  # changes told one by one: the first ones are what people look at
 
 
-@job_command
+@command
 def ask(
     options: CommonOptions,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 5,
@@ -76,21 +79,19 @@ def ask(
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
     settings = options.settings(bootstrap=bootstrap)
-    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=principal or login() or ANONYMOUS)
+    who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=speaker_of(principal))
     with ExitStack() as open_:
         searcher = open_.enter_context(opened(settings))
         producer = None
         if bootstrap is not None:
-            # Only who has a broker needs Kafka.
-            from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
-            from weft.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
+            from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
 
             producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
             if settings.feedback.key is None:
-                stderr.print(f"[dim]{plain(WITHOUT_KEY)}[/]", soft_wrap=True)
+                note(WITHOUT_KEY)
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = AskLoop(searcher, producer, log, settings, who)
-        stdout.print(f"[dim]{plain(HELP)}[/]")
+        show(dim(HELP))
         sitting.run(_typed() if sys.stdin.isatty() else sys.stdin)
         if producer is not None:
             producer.flush()
@@ -114,7 +115,7 @@ class AskLoop:
             try:
                 self.handle_line(line.strip())
             except WeftError as error:
-                stderr.print(f"[yellow]{plain(' '.join(str(error).split()))}[/]")
+                warn(" ".join(str(error).split()))
 
     def handle_line(self, line: str) -> None:
         """Do what one line says."""
@@ -128,7 +129,7 @@ class AskLoop:
         elif line:
             self._show(self._asked(line))
         else:
-            stdout.print(f"[dim]{plain(HELP)}[/]")
+            show(dim(HELP))
 
     def _asked(self, text: str) -> Answer:
         return self.searcher.search(replace(self.who, text=text, query_id=new_id()))
@@ -138,15 +139,16 @@ class AskLoop:
         self.log.emit(answer)
         if self.producer is not None:
             self.producer.emit(answer)
-        show(answer, explain=False)
+        for each in shown(answer, explain=False):
+            show(each)
         for result in answer.results:
             if result.asked:
-                stdout.print(f"[dim]is {result.rank} any good? +{result.rank} or -{result.rank}[/]")
+                show(dim(f"is {result.rank} any good? +{result.rank} or -{result.rank}"))
 
     def _repeat(self) -> None:
         """Ask again; where something was said, once it is heard, or after the time that this takes at most."""
         if (before := self.last) is None:
-            stdout.print("[dim]nothing was asked yet[/]")
+            show(dim("nothing was asked yet"))
             return
         judged, until = self.judged, time.monotonic() + _EFFECT_S
         now = self._asked(before.query.text)
@@ -159,7 +161,7 @@ class AskLoop:
         unheard = (
             "; what you said is not heard yet, or moves nothing here: weft feedback status says whether updaters run"
         )
-        stdout.print(f"[dim]{plain(change + (unheard if judged and change == _UNCHANGED else ''))}[/]")
+        show(dim(change + (unheard if judged and change == _UNCHANGED else "")))
 
     def _about(self, what: str, rank: int) -> None:
         results = () if self.last is None else self.last.results
@@ -167,12 +169,12 @@ class AskLoop:
         if self.last is None or result is None:
             many = f"one of the {len(results)} results of the last answer"
             wanted = many if results else "a question first: nothing is shown"
-            stdout.print(f"[yellow]expected {wanted}, found {what}{rank}[/]")
+            show(markup(f"[yellow]expected {wanted}, found {what}{rank}[/]"))
         elif what == "?":
-            stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+            show(Padding(explained(result), (0, 0, 1, 5)))
         elif what == "!":
-            whole = "\n".join(map(plain, result.text.splitlines()))
-            stdout.print(Padding(whole, (0, 0, 1, 5)), soft_wrap=False)
+            whole = "\n".join(map(visible, result.text.splitlines()))
+            show(Padding(Text(whole), (0, 0, 1, 5)))
             self._tell(self.last.query, result, None)
         else:
             self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
@@ -181,20 +183,20 @@ class AskLoop:
         """Say that a place is the right answer to the last question, or a wrong one."""
         if self.last is None or self.producer is None:
             wanted = "a question first" if self.last is None else "a broker: start with --bootstrap HOST:PORT"
-            stdout.print(f"[yellow]expected {wanted}[/]")
+            show(markup(f"[yellow]expected {wanted}[/]"))
             return
         chunks = self.searcher.snapshot.generation.chunks
         uri = place_of(name, chunks.uris(), ContentLocator(chunks))
         self.producer.correction(self.last.query, right=right, uri=uri)
         self.producer.flush()
         self.judged = True
-        stdout.print(f"[dim]told: {plain(uri)} is {'right' if right else 'wrong'}[/]")
+        show(dim(f"told: {uri} is {'right' if right else 'wrong'}"))
 
     def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
         """Say that a result was opened, or what is thought of it."""
         if self.producer is None:
             if verdict is not None:
-                stdout.print("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]")
+                show(markup("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]"))
             return
         if verdict is None:
             self.producer.selection(query, result.content_hash, result.rank)
@@ -203,7 +205,7 @@ class AskLoop:
         self.producer.flush()
         self.judged = self.judged or verdict is not None
         word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
-        stdout.print(f"[dim]told: {result.rank} {word}[/]")
+        show(dim(f"told: {result.rank} {word}"))
 
 
 def rank_changes(before: Answer, now: Answer) -> str:
@@ -253,5 +255,5 @@ def _typed() -> Iterator[str]:
             return
 
 
-main = partial(_job.run, ask)
+main = partial(run_job, ask)
 """Run the job on arguments."""

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from weft.catalog.catalog import Catalog
-from weft.cli.console.options import AsJson, Bootstrap, CommonOptions, require_store, store_command
-from weft.cli.console.terminal import console, plain, print_lines, print_rows, table_of
-from weft.cli.reports.query_log import collected
+from weft.app.log_evaluation import collected
+from weft.cli.console.options import Bootstrap, CommonOptions, command
+from weft.cli.console.output import Result, Shown, markup, rows
+from weft.cli.console.terminal import plain, table_of, visible
 from weft.domain.errors import StoreError
 from weft.domain.ids import question_of
 from weft.evaluation.queries.reader import LoggedQuery, LoggedResult, read_queries
@@ -37,7 +35,7 @@ class QueryOrder(StrEnum):
 
 
 @queries.command("list")
-@store_command
+@command
 def list_queries(
     limit: Annotated[int, typer.Option("--limit", min=1, help="At most this many, the newest.")] = 20,
     days: Annotated[float, typer.Option("--days", min=0.0, help="Asked within so many days.")] = 7.0,
@@ -46,23 +44,21 @@ def list_queries(
     blamed: Annotated[bool, typer.Option("--blamed", help="Only those with a result that was called wrong.")] = False,
     sort: Annotated[QueryOrder, typer.Option("--sort", help="What comes first.")] = QueryOrder.NEWEST,
     options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+) -> Result:
     """Logged queries: the newest, or those that went wrong."""
-    settings = options.settings()
+    _, catalog = options.opened()
     since = system_clock() - days * SECONDS_PER_DAY
-    wrong = called_wrong(Catalog(require_store(settings)).live.evidence().usage) if blamed else set()
+    wrong = called_wrong(catalog.live.evidence().usage) if blamed else set()
     most = limit if sort is QueryOrder.NEWEST and not gap and not blamed else _LOOKED_AT
     logged = [
         query
-        for query in read_queries(require_store(settings), limit=most, since=since)
+        for query in read_queries(catalog.root, limit=most, since=since)
         if (not gap or query.facts["gap"]) and (not blamed or _is_blamed(query, wrong))
     ]
     if sort is QueryOrder.PROBABILITY:
         logged.sort(key=_probability)
-    print_rows(
+    return rows(
         logged[:limit],
-        as_json=as_json,
         document=brief,
         columns=("query id", "asked", "text", "results", "p(good)", "channels", "ms", "outcomes"),
         texts=_texts,
@@ -92,46 +88,41 @@ def _texts(query: LoggedQuery) -> tuple[str, ...]:
 
 
 @queries.command()
-@store_command
-def show(
-    query_id: Annotated[str, typer.Argument(help="Id of a logged query.")],
-    options: CommonOptions,
-    as_json: AsJson = False,
-) -> None:
+@command
+def show(query_id: Annotated[str, typer.Argument(help="Id of a logged query.")], options: CommonOptions) -> Result:
     """One query: what each channel found, what every score was made of, and what became of the results."""
-    settings = options.settings()
-    logged = read_queries(require_store(settings), limit=1, query_id=query_id)
+    _, catalog = options.opened()
+    logged = read_queries(catalog.root, limit=1, query_id=query_id)
     if not logged:
         raise StoreError(f"expected a logged query, found no {query_id!r}; list them with `weft queries list`")
-    query = logged[0]
-    if as_json:
-        print_lines([whole(query)])
-        return
+    return Result([whole(logged[0])], _page(logged[0]))
+
+
+def _page(query: LoggedQuery) -> Iterator[Shown]:
     facts = query.facts
-    out = console()
-    out.print(f"[bold]{plain(query.text)}[/]")
+    yield markup(f"[bold]{plain(query.text)}[/]")
     how = (
         f"asked {stamp(query.at)} · intent {query.intent} · {facts['fusion']} · generation {facts['generation']} · "
         f"learned {facts['learned']}{' · explored' if query.explored else ''}"
     )
-    out.print(plain(how), style="dim")
+    yield markup(f"[dim]{plain(how)}[/]")
     stages = ", ".join(f"{stage['name']} {stage['value']:.1f}" for stage in facts["timings_ms"])
-    out.print(plain(f"milliseconds: {stages}"), style="dim")
+    yield markup(f"[dim]{plain(f'milliseconds: {stages}')}[/]")
     for failed in facts["failed_channels"]:
-        out.print(f"[yellow]without {plain(failed['channel'])}: {plain(failed['reason'])}[/]")
-    out.print(_channels(query))
+        yield markup(f"[yellow]without {plain(failed['channel'])}: {plain(failed['reason'])}[/]")
+    yield _channels(query)
     for result in query.results:
-        out.print(f"\n{plain(_headline(query, result))}")
-        out.print(_why(result))
+        yield f"\n{visible(_headline(query, result))}"
+        yield _why(result)
 
 
 @queries.command()
-@store_command
-def collect(options: CommonOptions, bootstrap: Bootstrap = None) -> None:
+@command
+def collect(options: CommonOptions, bootstrap: Bootstrap = None) -> Result:
     """Read new feedback from the topic and keep it beside the queries it is about."""
-    settings = options.settings(bootstrap=bootstrap)
-    feedback = collected(require_store(settings), settings)
-    sys.stdout.write(json.dumps({"records": feedback.records, "outcomes": feedback.outcomes}, sort_keys=True) + "\n")
+    settings, catalog = options.opened(bootstrap=bootstrap)
+    feedback = collected(catalog.root, settings)
+    return Result([{"records": feedback.records, "outcomes": feedback.outcomes}])
 
 
 def brief(query: LoggedQuery) -> dict[str, Any]:
@@ -165,11 +156,11 @@ def whole(query: LoggedQuery) -> dict[str, Any]:
 
 def _channels(query: LoggedQuery) -> Table:
     shown = {result.content_hash: result.rank for result in query.results}
-    rows = [
+    lines = [
         (channel, ", ".join(f"#{hit.rank} → {shown.get(hit.content_hash, 'not shown')}" for hit in head[:10]))
         for channel, head in query.heads.items()
     ]
-    return table_of(("channel", "its best, and where they ended"), rows)
+    return table_of(("channel", "its best, and where they ended"), lines)
 
 
 def _headline(query: LoggedQuery, result: LoggedResult) -> str:
@@ -182,8 +173,8 @@ def _headline(query: LoggedQuery, result: LoggedResult) -> str:
 
 
 def _why(result: LoggedResult) -> Table:
-    rows = [
+    lines = [
         (part["name"].replace("_", " "), f"{part['value']:.4f}", f"{part['weight']:.3f}", f"{part['amount']:.4f}")
         for part in result.facts["contributions"]
     ]
-    return table_of(("", "value", "weight", "adds"), rows)
+    return table_of(("", "value", "weight", "adds"), lines)

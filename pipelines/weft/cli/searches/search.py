@@ -28,16 +28,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import RenderableType
 from rich.padding import Padding
+from rich.text import Text
 
 from weft.app.searching.engines import answering
-from weft.cli.console import jobs as _job
-from weft.cli.console.options import CommonOptions, job_command
-from weft.cli.console.terminal import login, plain, stderr, stdout
+from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.output import Result, Shown, dim, markup
+from weft.cli.console.terminal import plain, warn
 from weft.domain.documents import Domain
 from weft.domain.errors import SourceError
 from weft.domain.ids import QueryId, SessionId
 from weft.domain.ranking import (
-    ANONYMOUS,
     ANY,
     QUERY_BYTES,
     QUERY_TERMS,
@@ -49,6 +49,7 @@ from weft.domain.ranking import (
 )
 from weft.evaluation.measures.beir import UniqueLines
 from weft.evaluation.queries.writer import QueryLog
+from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.answer.reasons import reason, related, warns
 from weft.retrieval.answer.trace import (
     answer_as_json,
@@ -61,6 +62,7 @@ from weft.retrieval.answer.trace import (
     understanding_line,
 )
 from weft.retrieval.settings import FusionMode, ResultUnit
+from weft.runtime.process import speaker_of
 from weft.runtime.storage.files import text_lines
 from weft.settings import Settings
 
@@ -70,7 +72,7 @@ if TYPE_CHECKING:
 LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
 
 
-@job_command
+@command
 def search(
     query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
     *,
@@ -110,14 +112,13 @@ def search(
         int | None, typer.Option("--turn", min=1, help="Of the conversation with --model: says when to hand it over.")
     ] = None,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what was shown.")] = None,
-    as_json: _job.AsJson = False,
-) -> None:
+) -> Result:
     """Search what is live in the store."""
     _require_usable(query, queries, repeats, session)
     settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
     if k is not None and k > settings.retrieval.depth:
         deeper = f"--set retrieval.depth={k}"
-        stderr.print(f"[yellow]each channel finds {settings.retrieval.depth} at most; for more: {deeper}[/]")
+        warn(f"each channel finds {settings.retrieval.depth} at most; for more: {deeper}")
     most = max(settings.retrieval.understanding.router.limits.values())
     wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
     requests = [
@@ -130,7 +131,7 @@ def search(
             model=model,
             agent=agent,
             session_id=SessionId(session) if session else None,
-            principal=principal or login() or ANONYMOUS,
+            principal=speaker_of(principal),
             repeats=repeats,
             explore=explore,
             context=context,
@@ -147,18 +148,22 @@ def search(
         for answer in answers:
             log.emit(answer)
     if unlogged := log.dropped + log.lost:
-        stderr.print(f"[yellow]{unlogged} of {len(answers)} answers are not in the query log[/]")
-    if not as_json:
-        for answer in answers:
-            show(answer, explain=explain, why=why)
-    rendered = [answer_as_json(answer) for answer in answers]
+        warn(f"{unlogged} of {len(answers)} answers are not in the query log")
     if refused:
-        of_all = f"{len(refused)} of {len(refused) + len(answers)} queries were not answered"
-        stderr.print(f"[yellow]{of_all}: mend their lines and ask these again[/]")
-    _job.emit({"answers": rendered, "refused": refused} if queries is not None else rendered[0], as_json=as_json)
-    # Last of all: where there is no broker, what was found is seen all the same.
-    if bootstrap is not None:
-        _publish(settings, answers)
+        of_all = f"{len(refused)} of {len(refused) + len(answers)}"
+        warn(f"{of_all} queries were not answered: mend their lines and ask these again")
+    return Result(
+        _records(answers, None if queries is None else refused),
+        (each for answer in answers for each in shown(answer, explain=explain, why=why)),
+        # Last of all: where there is no broker, what was found is seen all the same.
+        then=partial(_publish, settings, answers) if bootstrap is not None else lambda: None,
+    )
+
+
+def _records(answers: Sequence[Answer], refused: Sequence[str] | None) -> Iterator[object]:
+    """The answer, or those to a file of queries, with what is wrong with the lines that are none."""
+    rendered = [answer_as_json(answer) for answer in answers]
+    yield rendered[0] if refused is None else {"answers": rendered, "refused": refused}
 
 
 def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, session: str | None) -> None:
@@ -170,57 +175,59 @@ def _require_usable(query: str | None, queries: Path | None, repeats: Repeats, s
         raise typer.BadParameter("--repeats is about what a session was given: say which with --session ID")
 
 
-def show(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> None:
-    """Print an answer for people."""
-    stdout.print(f"[bold]{plain(answer.query.text)}[/]")
+def shown(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) -> Iterator[Shown]:
+    """An answer for people; what is wrong with it is said on stderr."""
+    yield markup(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
-        stdout.print(f"[dim]{plain(understanding_line(answer.understanding))}[/]")
+        yield dim(understanding_line(answer.understanding))
     for channel, failure in answer.failed_channels.items():
-        stderr.print(f"[yellow]without {channel}: {plain(failure)}[/]")
+        warn(f"without {channel}: {failure}")
     if answer.truncated:
-        stderr.print(f"[yellow]the query was cut: of one, {QUERY_TERMS} terms of {QUERY_BYTES} bytes are read[/]")
+        warn(f"the query was cut: of one, {QUERY_TERMS} terms of {QUERY_BYTES} bytes are read")
     if not answer.results:
-        stdout.print("[dim]nothing found[/]")
+        yield dim("nothing found")
     if answer.gap is not None:
-        stdout.print(f"[yellow]{plain(gap_line(answer.gap))}[/]")
+        yield markup(f"[yellow]{plain(gap_line(answer.gap))}[/]")
     if answer.hand_off is not None:
-        stdout.print(f"[{'yellow' if answer.hand_off.due else 'dim'}]{plain(hand_off_line(answer.hand_off))}[/]")
+        yield markup(f"[{'yellow' if answer.hand_off.due else 'dim'}]{plain(hand_off_line(answer.hand_off))}[/]")
     if answer.uncalibrated and explain:
-        stdout.print(f"[dim]no probabilities: {plain(answer.uncalibrated)}[/]")
+        yield dim(f"no probabilities: {answer.uncalibrated}")
     for result in answer.results:
-        _show_result(result, answer.query.text, explain=explain)
+        yield from _result(result, answer.query.text, explain=explain)
     if why is not None:
-        stdout.print(_compared(answer, *why))
+        yield _compared(answer, *why)
     how = (
         f"query {answer.query.query_id} · {answer.fusion} · generation {answer.generation} · "
         f"learned {answer.learned} · {sum(answer.timings_ms.values()):.0f} ms"
     )
-    stdout.print(f"[dim]{plain(how)}[/]\n")
+    yield dim(how)
+    yield ""
 
 
-def _show_result(result: RankedResult, query: str, *, explain: bool) -> None:
+def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Shown]:
     name = " › ".join(_names(result))
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
     sure = _chance(result)
-    stdout.print(
-        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]",
-        highlight=False,
+    yield markup(
+        f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]"
     )
-    shown = Padding(plain(snippet(result.text, query)), (0, 0, 0, 5))
-    stdout.print(shown, style="dim", soft_wrap=False)
+    yield _below(dim(snippet(result.text, query)))
     for uri in result.uris[1:]:
-        stdout.print(f"     [dim]also {plain(uri)}[/]")
+        yield dim(f"     also {uri}")
     for uri in result.alike:
-        stdout.print(f"     [dim]much the same {plain(uri)}[/]")
+        yield dim(f"     much the same {uri}")
     for each in result.relations:
-        stdout.print(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
-    if result.context is not None:
-        lines = "\n".join(map(plain, context_lines(result.context)))
-        stdout.print(Padding(lines, (0, 0, 0, 5)), style="dim")
+        yield markup(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
+    for line in () if result.context is None else context_lines(result.context):
+        yield dim(f"     {line}")
     if explain:
-        stdout.print(Padding(explained(result), (0, 0, 1, 5)), soft_wrap=False)
+        yield Padding(explained(result), (0, 0, 1, 5))
     elif result.past is not None:
-        stdout.print(Padding(f"[green]{plain(reason(result))}[/]", (0, 0, 0, 5)), soft_wrap=False)
+        yield _below(markup(f"[green]{plain(reason(result))}[/]"))
+
+
+def _below(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 5))
 
 
 def _names(result: RankedResult) -> Iterator[str]:
@@ -263,22 +270,22 @@ def channel_names(text: str) -> list[str]:
 
 def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
     from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
-    from weft.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
 
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         if settings.feedback.key is None:
-            stderr.print(f"[yellow]{plain(WITHOUT_KEY)}[/]", soft_wrap=True)
-        _tell(answers, producer)
+            warn(WITHOUT_KEY)
+        tell(answers, producer)
         producer.flush()
         if producer.lost:
             raise typer.Exit(1)
 
 
-def _tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+def tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+    """Say to the topic what was shown; what it cannot be told is counted on stderr."""
     for answer in answers:
         producer.emit(answer)
     if producer.lost:
-        stderr.print(f"[yellow]{producer.lost} of {len(answers)} answers are not in the feedback topic[/]")
+        warn(f"{producer.lost} of {len(answers)} answers are not in the feedback topic")
 
 
 def new_id() -> QueryId:
@@ -297,7 +304,7 @@ def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
     for each in _read(path):
         if isinstance(each, SourceError):
             refused.append(str(each))
-            stderr.print(f"[yellow]{plain(refused[-1])}[/]", soft_wrap=True)
+            warn(refused[-1])
         else:
             wanted.append(each)
     if refused and not wanted:
@@ -332,5 +339,5 @@ def _record(line: str, place: str, once: UniqueLines) -> tuple[QueryId, str] | S
     return QueryId(str(named)), text
 
 
-main = partial(_job.run, search)
+main = partial(run_job, search)
 """Run the job on arguments."""

@@ -22,13 +22,15 @@ _WORD = re.compile(r"[^\s,;:!?()\[\]{}\"“”]+")
 _MEMBER = re.compile(r"[.#]|::|->")
 
 
+_NAME_WORDS = 5  # of the longest name that is looked for
+_NAME_CHARACTERS = 3  # of the shortest: shorter ones stand in every text
+
+
 class Vocabulary:
     """Which entities each name may mean, whatever its case and punctuation; a member of a type by its last name too."""
 
-    def __init__(self, names: Iterable[tuple[int, Sequence[str]]], *, longest: int, shortest: int) -> None:
+    def __init__(self, names: Iterable[tuple[int, Sequence[str]]]) -> None:
         """Take names up."""
-        self._longest = longest
-        self._shortest = shortest
         self._named: defaultdict[str, list[int]] = defaultdict(list)
         self._first: dict[int, str] = {}
         for entity, spellings in names:
@@ -41,11 +43,11 @@ class Vocabulary:
 
         Examples:
             >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
-            >>> Vocabulary(names, longest=4, shortest=3).named_in("does apache kafka call get_page()?")
+            >>> Vocabulary(names).named_in("does apache kafka call get_page()?")
             [[1], [2]]
         """
         words = _WORD.findall(text)
-        keys = entity_keys(words, self._longest)
+        keys = entity_keys(words, _NAME_WORDS)
         entities: list[Sequence[int]] = []
         start = 0
         while start < len(words):
@@ -61,7 +63,7 @@ class Vocabulary:
     def _longest_of(self, keys: Sequence[str]) -> tuple[int, Sequence[int]]:
         for length in range(len(keys), 0, -1):
             name = keys[length - 1]
-            if len(name) >= self._shortest and (entities := self._named.get(name)):
+            if len(name) >= _NAME_CHARACTERS and (entities := self._named.get(name)):
                 return length, entities
         return 1, ()
 

@@ -128,7 +128,7 @@ def _following(
         spellings = generation.graph.spellings()
         return GraphChannel(
             relations.energy_edges.extend_edges(stored(), graph.strengths),
-            Vocabulary(spellings, longest=graph.name_words, shortest=graph.name_characters),
+            Vocabulary(spellings),
             passes,
             graph,
         )

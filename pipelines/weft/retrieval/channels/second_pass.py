@@ -33,6 +33,15 @@ _WORDS_AND_MEANING = (*DENSE, Channel.LEXICAL)
 
 FEEDBACK, NEIGHBOURS = "feedback", "neighbours"
 
+_SAME_BEGINNING = 5  # characters by which a keyword is one of the words in a name: what is stemmed differs behind them
+_MOST_WORDS = 100  # of a query that is expanded at all: a page of text has said enough
+_FEEDBACK_TEXTS, _BACKGROUND_TEXTS = (
+    5,
+    45,
+)  # first results taken for relevant, and what their terms stand out from
+_FEEDBACK_TERMS, _NAMES = 6, 6  # added at most, of such terms and of names near those in the query
+_SHORTEST_TERM = 3  # characters
+
 
 @dataclass(frozen=True, slots=True)
 class Hints:
@@ -88,7 +97,7 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
         return plan  # what it asks for first is there, and other words would put others before it
     tuned, vector, memory = settings.understanding, query_vector(by_channel), plan.query.memory
     if plan.channels != settings.channels:
-        return plan if _words_answer(plan, by_channel, hints, settings) else escalated_plan(plan, settings)
+        return plan if _words_answer(plan, by_channel, hints) else escalated_plan(plan, settings)
     shift = None if vector is None or memory is None else shift_of(vector, memory, tuned.shift)
     widening = tuned.shift.widening if shift is not None and shift.dampens else 1.0
     rows, least = _first_rows(by_channel), tuned.expansion.fewer_than
@@ -98,13 +107,13 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
     if shift is None and not wanted:
         return plan
     understanding = replace(plan.understanding, shift=shift)
-    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= tuned.expansion.most_words:
+    if tuned.expansion.enabled and wanted and len(plan.text.split()) <= _MOST_WORDS:
         variants = _variants(plan.text, rows, hints, tuned.expansion)
         understanding = replace(understanding, variants=variants)
     return replace(plan, understanding=understanding, depth=round(plan.depth * widening))
 
 
-def _words_answer(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, settings: RetrievalSettings) -> bool:
+def _words_answer(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints) -> bool:
     """Whether a query is answered by one channel, by words: the best of it bears what is asked for as its name.
 
     Of exact names a hit is enough: few other texts hold their letters.
@@ -112,8 +121,7 @@ def _words_answer(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints
     hits = by_channel[Channel.LEXICAL].ranking if Channel.LEXICAL in by_channel else NOTHING
     if not len(hits):
         return False
-    characters = settings.understanding.router.same_beginning
-    return only_names(plan.text) or names_all(plan.text, hints.name_of(int(hits.rows[0])), characters)
+    return only_names(plan.text) or names_all(plan.text, hints.name_of(int(hits.rows[0])), _SAME_BEGINNING)
 
 
 def query_vector(by_channel: Mapping[Channel, Ranked]) -> np.ndarray | None:
@@ -142,16 +150,14 @@ def _first_rows(by_channel: Mapping[Channel, Ranked]) -> list[int]:
 def _variants(text: str, first: Sequence[int], hints: Hints, settings: ExpansionSettings) -> tuple[Variant, ...]:
     if not settings.variants:
         return ()
-    neighbours = neighbour_variant(text, hints.names_near(text, settings.neighbours), settings)
-    texts = hints.texts_of(first[: settings.feedback_texts + settings.background_texts])
-    head, rest = texts[: settings.feedback_texts], texts[settings.feedback_texts :]
-    feedback = feedback_variant(text, head, rest, settings) if head else None
+    neighbours = neighbour_variant(text, hints.names_near(text, _NAMES))
+    texts = hints.texts_of(first[: _FEEDBACK_TEXTS + _BACKGROUND_TEXTS])
+    head, rest = texts[:_FEEDBACK_TEXTS], texts[_FEEDBACK_TEXTS:]
+    feedback = feedback_variant(text, head, rest) if head else None
     return tuple(variant for variant in (feedback, neighbours) if variant is not None)[: settings.variants]
 
 
-def feedback_variant(
-    query: str, first: Sequence[str], others: Sequence[str], settings: ExpansionSettings
-) -> Variant | None:
+def feedback_variant(query: str, first: Sequence[str], others: Sequence[str]) -> Variant | None:
     """The terms that tell the first results from the further ones, best first; None where there are none.
 
     Pseudo-relevance feedback (Rocchio 1971; Lavrenko and Croft, SIGIR 2001), with the further results of the same
@@ -166,17 +172,17 @@ def feedback_variant(
         term: count / len(first) * math.log(texts / (1 + in_all[term]))
         for term, count in in_first.items()
         # What one text alone says is about that text.
-        if term not in query_terms and len(term) >= settings.shortest_term and (count > 1 or len(first) == 1)
+        if term not in query_terms and len(term) >= _SHORTEST_TERM and (count > 1 or len(first) == 1)
     }
-    best = sorted(gains, key=lambda term: (-gains[term], term))[: settings.feedback_terms]
+    best = sorted(gains, key=lambda term: (-gains[term], term))[:_FEEDBACK_TERMS]
     return Variant(" ".join(best), FEEDBACK) if best and gains[best[0]] > 0.0 else None
 
 
-def neighbour_variant(query: str, names: Iterable[str], settings: ExpansionSettings) -> Variant | None:
+def neighbour_variant(query: str, names: Iterable[str]) -> Variant | None:
     """Names that stand near those in the query, such as other spellings and what is mentioned beside them."""
     query_terms = _terms(query)
     others = [name for name in dict.fromkeys(names) if not _terms(name) <= query_terms]
-    nearest = others[: settings.neighbours]
+    nearest = others[:_NAMES]
     return Variant(" ".join(nearest), NEIGHBOURS) if nearest else None
 
 

@@ -29,6 +29,19 @@ _PATH = re.compile(
     r"(?:\b(in|under|inside|within|below|from)\s+)?(?:the\s+)?(?<!\S)([\w.-]+(?:/[\w.-]+)+)/?(?=[\s,;?]|$)"
 )
 
+# How sure an inferred filter is: name:value, where a document has that value; "in src/store", where there is such a
+# folder; and the path alone, which may be what is asked about.
+_SURE_STATED, _SURE_NAMED, _SURE_MENTIONED = 0.95, 0.9, 0.6
+
+RECENT = 5
+"""Queries of a session that a new one is compared with."""
+
+LEAST_RECENT = 2
+"""Queries before which nothing has a topic yet."""
+
+DEVIATIONS = 2.0
+"""Standard deviations above the mean distance within a session's topics from which another topic begins."""
+
 DOMAIN = "domain"
 """The filter by which a search stays in one domain."""
 
@@ -245,9 +258,9 @@ def inferred_filters(
 
     stated = [(match, match[2].strip('"')) for match in _STATED.finditer(text)]
     for match, value in stated:
-        note(match[1], value, settings.stated)
+        note(match[1], value, _SURE_STATED)
     for match in _PATH.finditer(_STATED.sub(" ", text)):
-        note(FOLDER, match[2], settings.named_path if match[1] and not compares else settings.mentioned_path)
+        note(FOLDER, match[2], _SURE_NAMED if match[1] and not compares else _SURE_MENTIONED)
     values = Counter(name for name, _ in named)
     filters = tuple(
         InferredFilter(name, value, sure, sure > settings.applied_above and values[name] == 1)
@@ -280,12 +293,12 @@ def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings)
     Args:
         vector: float32 (dimension,), a unit vector.
     """
-    recent = _recent(memory, len(vector), settings)
-    if not settings.enabled or len(recent) < (1 if memory.changed else settings.least):
+    recent = _recent(memory, len(vector))
+    if not settings.enabled or len(recent) < (1 if memory.changed else LEAST_RECENT):
         return None
-    distances, threshold = memory.shift[-settings.window :], settings.distance
-    if len(distances) >= settings.least:
-        learned = statistics.fmean(distances) + settings.deviations * statistics.pstdev(distances)
+    distances, threshold = memory.shift[-RECENT:], settings.distance
+    if len(distances) >= LEAST_RECENT:
+        learned = statistics.fmean(distances) + DEVIATIONS * statistics.pstdev(distances)
         threshold = min(max(threshold, learned), settings.most_distance) if math.isfinite(learned) else threshold
     return Shift(_distance(vector, recent), threshold, recent=memory.changed)
 
@@ -298,10 +311,10 @@ def remembered(vector: np.ndarray | None, memory: SessionMemory, settings: Shift
     shift = shift_of(vector, memory, settings)
     if shift is not None and shift.happened:
         return memory.leapt(embedding)
-    recent = _recent(memory, len(vector), settings)
+    recent = _recent(memory, len(vector))
     distance = _distance(vector, recent) if recent else None
-    asked = memory.asked(embedding, shift=distance, window=settings.window)
-    return asked.settled() if len(recent) + 1 >= settings.least else asked
+    asked = memory.asked(embedding, shift=distance, window=RECENT)
+    return asked.settled() if len(recent) + 1 >= LEAST_RECENT else asked
 
 
 def usage_share(shift: Shift | None, settings: ShiftSettings) -> float:
@@ -318,8 +331,8 @@ def centroid(vectors: Sequence[Sequence[float]]) -> np.ndarray | None:
     return None if length == 0.0 else np.asarray(mean / length, dtype=np.float32)
 
 
-def _recent(memory: SessionMemory, dimension: int, settings: ShiftSettings) -> list[tuple[float, ...]]:
-    return [query for query in memory.queries[-settings.window :] if len(query) == dimension]
+def _recent(memory: SessionMemory, dimension: int) -> list[tuple[float, ...]]:
+    return [query for query in memory.queries[-RECENT:] if len(query) == dimension]
 
 
 def _distance(vector: np.ndarray, recent: Sequence[Sequence[float]]) -> float:

@@ -173,7 +173,6 @@ def read_facts(
     generation: OpenGeneration,
     encoder: str,  # the one by whose vectors contents stand alone or not
     *,
-    most: int,  # values of a name above which it is none that one filters by
     release_notes: Sequence[str] = (),  # names of files and folders that say what changed
     counted: CitationCounts = NO_CITATION_COUNTS,  # what providers say of works
 ) -> GenerationFacts:
@@ -182,7 +181,7 @@ def read_facts(
     isolation, momentum = _isolation(generation, encoder), _momentum(generation)
     columns = Documents.of(documents, created_at=generation.created_at)
     citations = Citations(citing_documents(generation), columns.measures).updated(documents, counted)
-    values = shared_values((fact for document in documents for fact in _declared(document)), most=most)
+    values = shared_values(fact for document in documents for fact in _declared(document))
     if not declares_community(documents) and (communities := communities_of(generation)) is not None:
         values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
     structure, parents = generation.chunks.structure(), without_cycles(generation.chunks.parents())
@@ -203,7 +202,11 @@ def read_facts(
     return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, notes)
 
 
-def shared_values(declared: Iterable[tuple[str, str]], *, most: int) -> dict[str, frozenset[str]]:
+MOST_VALUES = 1000
+"""Values of one name that documents declare: what has more, such as an id, is none that a query filters by."""
+
+
+def shared_values(declared: Iterable[tuple[str, str]], *, most: int = MOST_VALUES) -> dict[str, frozenset[str]]:
     """Values by name of the facts that documents share.
 
     Examples:

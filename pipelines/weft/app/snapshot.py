@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from weft.catalog.catalog import Catalog
-from weft.cli.console.terminal import stderr
 from weft.runtime.clock import system_clock
 from weft.settings import Settings
 
@@ -28,7 +27,8 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
     Raises:
         TrackingUnavailableError: MLflow does not answer.
     """
-    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415  it takes seconds to import
+    # MLflow takes seconds to import: only who records waits for it.
+    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
 
     pointer = Catalog(measured).pointer()
     facts = {
@@ -43,7 +43,6 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
         run.parameters(facts)
         run.metrics(dict(numbers(summary)), now=system_clock())
         run.document("summary", summary)
-    stderr.print(f"recorded in MLflow: experiment {EXPERIMENT}, run {run.run_id}")
     return run.run_id
 
 

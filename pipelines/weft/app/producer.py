@@ -1,0 +1,21 @@
+"""Saying something to the feedback topic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from weft.feedback.events.producer import FeedbackProducer
+from weft.settings import Settings
+
+
+@contextmanager
+def acknowledged_producer(settings: Settings) -> Iterator[FeedbackProducer]:
+    """A producer for who has nothing to do without a broker; what was said is acknowledged when the block is left.
+
+    Raises:
+        BrokerUnavailableError: The broker does not answer, or holds no such topic.
+    """
+    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
+        yield producer
+        producer.flush()
