@@ -21,8 +21,7 @@ from weft.catalog.live import Reach
 from weft.consolidation.candidate import Proposal
 from weft.consolidation.night import StepResult
 from weft.consolidation.report.findings import Findings
-from weft.consolidation.report.page import NightPage, page_of
-from weft.consolidation.report.writing import metrics_of, pictures_of
+from weft.consolidation.report.writing import NightPage, metrics_of, page_of, pictures_of
 from weft.consolidation.steps.expiry import expired, stale
 from weft.consolidation.steps.gate import Decision, GateVerdict
 from weft.consolidation.steps.lessons import lesson_changes
