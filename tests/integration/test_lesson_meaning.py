@@ -13,7 +13,7 @@ from weft.embedding.encoders.encoder import load_encoder
 
 @pytest.mark.integration
 def test_questions_in_other_words_find_their_lesson_and_unrelated_ones_none() -> None:
-    """LES-8: MRR@10 .80 for paraphrases of eighty lessons, among which words find few; of unrelated ones 63 of 72 show nothing."""
+    """LES-8: MRR@10 .80 for paraphrases of eighty lessons, among which words find few; 63 of 72 others show nothing."""
     asked, unrelated = lines_of("questions"), lines_of("unrelated_questions")
     encoder = load_encoder(settings().embedding)
     found, by_words, silent = free_queries(encoder, asked, [each["query"] for each in unrelated])
