@@ -27,7 +27,7 @@ from weft.extraction.settings import ExtractionSettings
 from weft.feedback.settings import FeedbackSettings
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.settings import IngestSettings, SourceSettings
-from weft.learning.priors import LearningSettings, Priors
+from weft.learning.priors import Priors
 from weft.lessons.settings import LessonSettings
 from weft.retrieval.settings import RetrievalSettings
 from weft.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
@@ -68,7 +68,6 @@ class Settings(Section):
     kafka: KafkaSettings
     feedback: FeedbackSettings
     retrieval: RetrievalSettings
-    learning: LearningSettings
     priors: Priors
     lessons: LessonSettings
     tracking: TrackingSettings

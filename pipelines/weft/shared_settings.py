@@ -12,7 +12,7 @@ from weft.runtime.storage.files import write_atomically
 
 SETTINGS_FILE = "settings.json"
 
-_SHARED = ("embedding", "feedback", "learning", "priors")
+_SHARED = ("embedding", "feedback", "priors")
 # Each process has its own: they change how fast it works, and not what it computes. The precision is pinned in every
 # generation; the folder of models is a place on one machine.
 _OF_A_PROCESS = {("embedding", name) for name in ("model_folder", "batch_tokens", "threads", "device", "precision")} | {
@@ -26,8 +26,8 @@ def shared_settings(values: Mapping[str, Any]) -> dict[str, Any]:
     """What all processes of a store must agree on, of all settings; of `feedback` its tables alone.
 
     Examples:
-        >>> shared_settings({"learning": {"age_bins": 4}, "feedback": {"updaters": 2, "credit": {"success": 0.8}}})
-        {'feedback': {'credit': {'success': 0.8}}, 'learning': {'age_bins': 4}}
+        >>> shared_settings({"priors": {"trust": 4}, "feedback": {"updaters": 2, "credit": {"success": 0.8}}})
+        {'feedback': {'credit': {'success': 0.8}}, 'priors': {'trust': 4}}
     """
     shared: dict[str, Any] = {}
     for path, value in _leaves(values):

@@ -12,7 +12,7 @@ import pytest
 from msgspec import structs
 
 from tests.support.answers import a_query, an_answer
-from tests.support.candidate_tables import a_hit, a_table
+from tests.support.candidate_tables import a_context, a_hit, a_table
 from tests.support.feedback_events import HASHES
 from tests.support.retrieval_fakes import a_place, settings
 from weft.catalog.catalog import Catalog
@@ -22,7 +22,7 @@ from weft.domain.ids import ContentHash
 from weft.domain.ranking import Scope, Signal
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.beliefs import Beliefs, read_beliefs
-from weft.retrieval.ranking.signals import RequestContext, with_quality
+from weft.retrieval.ranking.signals import with_quality
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.writer import create_topic
 from weft.settings import Settings, load_settings
@@ -162,9 +162,9 @@ def test_trust_moves_the_signal_that_searches_read(world: World) -> None:
 
     def trusted(beliefs: Beliefs, source: str, model: str = "small") -> float:
         place = a_place("a.md", "text", metadata={"source_type": source})
-        found = a_table(a_hit("text", {}, places=(place,)))
-        moment = RequestContext(a_query(model=model), time.time())
-        return float(with_quality(found, [beliefs], [moment], settings().quality).signal(Signal.TRUST)[0])
+        context = a_context(a_query(model=model), beliefs=beliefs, now=time.time())
+        found = a_table(a_hit("text", {}, places=(place,)), context=context)
+        return float(with_quality(found, settings().quality).signal(Signal.TRUST)[0])
 
     before, after = world.believed_after(), world.believed_after(verified)
     assert trusted(before, "blog") == trusted(before, "paper") == 0.5  # the level of such a place is 50

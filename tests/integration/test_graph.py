@@ -68,37 +68,33 @@ def symbols_of(generation: Generation, contents: list[ContentHash | None]) -> se
 
 def test_known_calls_of_this_repository_resolve_across_files(generation: Generation) -> None:
     """ING-14: `ingest` calls `stages_of` of another module, which is thereby called by it; surely."""
-    caller = contents_of(generation, "pipelines/weft/ingestion/pipeline.py", "ingest")
+    caller = contents_of(generation, "weft/ingestion/pipeline.py", "ingest")
     called = [near for part in caller for near in generation.graph.neighbours(part, [EdgeKind.CALLS])]
     sure = symbols_of(generation, [near.content for near in called if near.confidence > 0.9])
-    assert {("pipelines/weft/ingestion/plan.py", name) for name in ("stages_of", "units_of", "facts_of")} <= sure
-    stages = contents_of(generation, "pipelines/weft/ingestion/plan.py", "stages_of")[0]
+    assert {("weft/ingestion/plan.py", name) for name in ("stages_of", "units_of", "facts_of")} <= sure
+    stages = contents_of(generation, "weft/ingestion/plan.py", "stages_of")[0]
     callers = generation.graph.neighbours(stages, [EdgeKind.CALLS], Direction.IN)
-    assert ("pipelines/weft/ingestion/pipeline.py", "ingest") in symbols_of(
-        generation, [near.content for near in callers]
-    )
+    assert ("weft/ingestion/pipeline.py", "ingest") in symbols_of(generation, [near.content for near in callers])
 
 
 def test_imports_base_types_and_prose_resolve_too(generation: Generation) -> None:
     """ING-14: imports, extends and references, each of its kind."""
     edges = generation.graph.table("edges").to_pylist()
     assert {row["kind"] for row in edges} >= {"calls", "extends", "imports", "references", "mentions", "defines"}
-    worker = contents_of(generation, "pipelines/weft/ingestion/units.py", "UnitWorker")[0]
+    worker = contents_of(generation, "weft/ingestion/units.py", "UnitWorker")[0]
     heirs = generation.graph.neighbours(worker, [EdgeKind.EXTENDS], Direction.IN)
-    assert ("pipelines/weft/ingestion/stages/models.py", "Embed") in symbols_of(
-        generation, [near.content for near in heirs]
-    )
-    guide = contents_of(generation, "pipelines/weft/guide.md", None)[0]
+    assert ("weft/ingestion/stages/models.py", "Embed") in symbols_of(generation, [near.content for near in heirs])
+    guide = contents_of(generation, "weft/guide.md", None)[0]
     (plan,) = symbols_of(
         generation, [near.content for near in generation.graph.neighbours(guide, [EdgeKind.REFERENCES])]
     )
-    assert plan[0] == "pipelines/weft/ingestion/plan.py"
+    assert plan[0] == "weft/ingestion/plan.py"
 
 
 def test_entities_and_counts_are_in_the_sealed_generation(generation: Generation) -> None:
     """ING-16, ING-17: mentions and symbols are nodes; the manifest counts and seals both files."""
     (ada,) = generation.graph.find("ADA")
-    assert contents_of(generation, "pipelines/weft/guide.md", None)[0] in generation.graph.contents_of(ada.node)
+    assert contents_of(generation, "weft/guide.md", None)[0] in generation.graph.contents_of(ada.node)
     assert {entity.label for entity in generation.graph.find("ingest")} == {"code symbol"}
     counts = generation.manifest.counts
     assert counts["entities"] == generation.graph.table("nodes").num_rows

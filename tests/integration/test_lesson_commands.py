@@ -265,10 +265,12 @@ def test_the_first_lesson_makes_store_and_topic_and_says_what_is_to_run(tmp_path
         place = ["--store", str(store), "--bootstrap", broker.bootstrap]
         command = [sys.executable, "-m", "weft", "lessons", "add", TEXT, "--tool", "Bash", *place]
         said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        update = ["-m", "jobs.update", "--local", *place]
-        assert f"once updaters run: python {' '.join(update)}\n" in said.stderr
+        update = ["update", "--local", *place]
+        assert f"once updaters run: weft {' '.join(update)}\n" in said.stderr
         assert f"made a new store in {store}" in said.stderr
-        subprocess.run([sys.executable, *update, "--until-caught-up"], cwd=ROOT, capture_output=True, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "weft", *update, "--until-caught-up"], cwd=ROOT, capture_output=True, check=True
+        )
         assert TEXT in Agents(store, broker.bootstrap).run("list")
         again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         assert again.stdout == said.stdout
@@ -283,5 +285,5 @@ def test_without_a_broker_the_first_lesson_names_the_command_that_starts_one(tmp
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (said.returncode, said.stdout, store.exists()) == (1, "", False)
     assert said.stderr.startswith("weft: ")
-    assert "python -m jobs.broker" in said.stderr
+    assert "weft broker" in said.stderr
     assert said.stderr.count("\n") == 1

@@ -74,21 +74,21 @@ def apply(settings: Settings, *operations: object) -> tuple[int, dict[str, objec
 
 @pytest.mark.integration
 @pytest.mark.timeout(300)
-def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(
-    settings: Settings, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(settings: Settings) -> None:
     """LES-13: exactly once, however often it is said; opposites are for people; a person's word outranks it."""
     apart = beliefs_of(settings)
     assert {apart.of(each.id).representative for each in (RUN, TURNED)} == {RUN.id, TURNED.id}  # type: ignore[union-attr]
     nowhere = settings.model_copy(update={"kafka": settings.kafka.model_copy(update={"bootstrap": "127.0.0.1:1"})})
-    with asking_night(nowhere) as night:
+    waiting: list[str] = []
+    with asking_night(nowhere, waits=waiting.append) as night:
         rehearsed = consolidate(night, dry_run=True)["steps"]["lessons"]
         summary = consolidate(night)
     assert (rehearsed["proposed"], rehearsed["applied"]) == (2, 0)
     counts = {name: summary["steps"]["lessons"][name] for name in ("proposed", "applied", "in_conflict", "to_review")}
     assert counts == {"proposed": 2, "applied": 0, "in_conflict": 1, "to_review": 1}
     assert summary["learned"]  # without a broker the night goes on, and says what waits
-    assert "wait for a later night (1 pairs)" in caplog.text
+    assert len(waiting) == 1
+    assert "wait for a later night (1 pairs)" in waiting[0]
 
     for _ in range(2):  # a night that is taken up again
         told = tend_lessons(beliefs_of(settings), False, settings=settings)

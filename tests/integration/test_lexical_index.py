@@ -16,11 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.generations import a_manifest
 from tests.support.small_disk import small_disk
 from weft.domain.errors import CorruptionError
 from weft.domain.ranking import QUERY_TERMS
-from weft.indexes.manifest import Manifest
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import FieldWeights, LexicalSettings
 from weft.indexes.text.build import LexicalDocument, merge_shards, write_shard
@@ -254,18 +252,6 @@ def test_search_among_some_rows_is_what_is_left_of_all_hits(
     first, second = map(pairs, index.search_many(["terma", "terma"], 5, [among, None]))
     assert first == index.search("terma", 5, among)
     assert second == index.search("terma", 5)
-
-
-def test_a_generation_that_names_no_analysis_is_read_as_it_was_made(tmp_path: Path) -> None:
-    """RET-22, ARC-2: by the English analyser alone; signs cannot be followed there, and are plain words."""
-    stated = a_manifest("older").model_dump()
-    lexical = {name: value for name, value in stated["lexical"].items() if name not in {"analysis", "words"}}
-    older = Manifest.model_validate({**stated, "lexical": lexical}).lexical
-    assert older.analysis == "english"
-    index = built(tmp_path, ["the dead letters", "a letter is dead"], rules=older)
-    assert [row for row, _ in index.search("dead letter", 2)] == [0, 1]
-    assert index.search("the", 2) == []
-    assert index.holding("letter is dead", True) is None
 
 
 def test_a_full_disk_under_a_shard_is_named(tmp_path: Path) -> None:

@@ -85,4 +85,4 @@ def test_nothing_imports_them() -> None:
             if isinstance(node, ast.ImportFrom) and node.module in importers:
                 importers[node.module].add(own)
     assert {name: by for name, by in importers.items() if by - BY_NAME.keys()} == {}
-    assert COMMANDS["ubi"].target.partition(":")[0] in BY_NAME
+    assert f"weft.cli.{COMMANDS['ubi'].place.partition(':')[0]}" in BY_NAME

@@ -75,15 +75,19 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return stored
 
 
-def told(capsys: pytest.CaptureFixture[str], store: Settings, *arguments: object) -> tuple[dict[str, Any], str]:
-    assert evaluate.main(["--store", store.storage.root, *map(str, arguments), "--json"]) == 0
-    said = capsys.readouterr().out
-    return json.loads(said.splitlines()[-1]), said
+def told(capsys: pytest.CaptureFixture[str], store: Settings, *arguments: object) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads(shown(capsys, store, *arguments, "--json"))
+    return summary
+
+
+def shown(capsys: pytest.CaptureFixture[str], store: Settings, *arguments: object) -> str:
+    assert evaluate.main(["--store", store.storage.root, *map(str, arguments)]) == 0
+    return capsys.readouterr().out
 
 
 def test_the_log_of_a_store_is_measured(store: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """EVA-2, EVA-4, EVA-11: contract keys, implicit ground truth, the measures of a memory, and every alarm."""
-    found, said = told(capsys, store)
+    found = told(capsys, store)
     assert found["queries"] == found["judged"] == len(ASKED)
     assert found["ndcg_at_10"] > 0.9  # clicks on first results are all that is known to be right
     assert 0.0 < found["p50_ms"] <= found["p95_ms"]
@@ -93,7 +97,7 @@ def test_the_log_of_a_store_is_measured(store: Settings, capsys: pytest.CaptureF
     assert len(found["alarms"]) == 7
     hub = next(alarm for alarm in found["alarms"] if alarm["name"] == "hub domination")
     assert "too few" in hub["says"]  # ten different queries
-    assert "hub domination" in said
+    assert "hub domination" in shown(capsys, store)
 
 
 def test_judgements_of_people_overrule_feedback(
@@ -107,8 +111,8 @@ def test_judgements_of_people_overrule_feedback(
         if query.text == ASKED[0]
     ]
     (tmp_path / "judged.jsonl").write_text("\n".join(dict.fromkeys(map(json.dumps, lines))))
-    before, _ = told(capsys, store)
-    after, _ = told(capsys, store, "--judgements", tmp_path / "judged.jsonl")
+    before = told(capsys, store)
+    after = told(capsys, store, "--judgements", tmp_path / "judged.jsonl")
     assert after["hit_rate_at_1"] < before["hit_rate_at_1"]
 
 
@@ -151,14 +155,15 @@ def test_logged_queries_are_asked_again_under_two_configurations(
     store: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-7: the gate's decision on how far rankings move, and what both would have earned."""
-    same, _ = told(capsys, store, "--compare", "base", "base")
+    same = told(capsys, store, "--compare", "base", "base")
     assert (same["queries"], same["shadow"]["decision"], same["shadow"]["kendall_tau"]) == (10, "safe", 1.0)
-    found, said = told(capsys, store, "--compare", "base", "retrieval.channels=[lexical]")
+    other = ("--compare", "base", "retrieval.channels=[lexical]")
+    found = told(capsys, store, *other)
     assert found["shadow"]["kendall_tau"] < 1.0
     control, treatment = found["off_policy"]
     assert set(control) == {"coverage", "ips", "snips", "doubly_robust"}
     assert all(value["n"] == 14 for value in [*control.values(), *treatment.values()])
-    assert "would have earned" in said
+    assert "would have earned" in shown(capsys, store, *other)
     assert evaluate.main(["--store", store.storage.root, "--compare", "base", "absent.run"]) == 1
     assert evaluate.main(["--store", store.storage.root, "--run-file", "x.run"]) == 2
 
@@ -246,7 +251,7 @@ def test_figures_are_recorded_with_the_hash_of_the_configuration(
     store: Settings, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVA-8: one run per measurement in MLflow, numbers as metrics, found again by the configuration."""
-    found, _ = told(capsys, store, "--snapshot")
+    found = told(capsys, store, "--snapshot")
     from weft.runtime.mlflow.tracking import Tracking
 
     tracking = Tracking.of(store.tracking, Path(store.storage.root))

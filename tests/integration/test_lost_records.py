@@ -122,7 +122,7 @@ def test_what_retention_deleted_unread_is_accepted_by_one_command(apache: Place)
     apache.topics.delete_records(apache.topic, before=12)
     said = refused(apache.updated())
     assert "partition 0: expected offset 5 next, found that the log starts at 12: 7 records were deleted" in said
-    assert "`jobs.update --accept-loss`" in said
+    assert "`weft update --accept-loss`" in said
     facts = summary(apache.updated("--accept-loss"))
     assert (facts["consumed"], facts["lost"]) == (8, 7)
     (loss,) = facts["losses"]
@@ -147,7 +147,7 @@ def test_a_topic_made_again_is_accepted_by_the_same_command(place: Place) -> Non
     said = refused(place.updated())
     assert "expected topic id" in said
     assert "an unknown number of unread records" in said
-    assert "`jobs.update --accept-loss`" in said
+    assert "`weft update --accept-loss`" in said
     facts = summary(place.updated("--accept-loss"))
     assert (facts["consumed"], facts["duplicate"], facts["applied"], facts["lost"]) == (11, 2, 9, 0)
     assert [(loss["offset"], loss["records"]) for loss in facts["losses"]] == [(5, 0)]

@@ -33,7 +33,8 @@ from weft.feedback.fold.names import OVERFLOW
 from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.evidence import Evidence
 from weft.learning.parameters import PRODUCT
-from weft.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts, effects_of
+from weft.retrieval.ranking.context import PastOutcomes, QuestionVerdicts
+from weft.retrieval.ranking.effects import effects_of
 from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors

@@ -20,6 +20,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+import weft
 from tests.conftest import ROOT
 from tests.support.ingestion import a_tree
 from weft.catalog.catalog import Catalog
@@ -52,7 +53,7 @@ def head() -> Iterator[Head]:
     token = folder / ".ray" / "auth_token"
     port, dashboard, *others = _free_ports(6)
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+        **{name: value for name, value in os.environ.items() if not name.startswith("RAY_") and name != "PYTHONPATH"},
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "RAY_AUTH_MODE": "token",
     }
@@ -102,6 +103,39 @@ def test_a_submitted_job_publishes(head: Head, tmp_path: Path) -> None:
     assert summary["documents"] == 3
     assert Catalog(store).pointer().generation == summary["generation"]
     assert Catalog(store).verify(summary["generation"]).content_hash == summary["content_hash"]
+
+
+WORKERS = """
+import json
+import ray
+import jobs, weft
+from weft.runtime.ray.cluster import connect
+from weft.settings import load_settings
+
+connect(load_settings().cluster)
+print(json.dumps([weft.__version__, ray.get(ray.remote(lambda: __import__("weft").__version__).remote())]))
+"""
+
+
+@pytest.mark.parametrize("stated", [{}, {"env_vars": {"OTHER": "1"}}, {"env_vars": {"PYTHONPATH": "nowhere"}}])
+def test_workers_import_what_was_submitted(head: Head, tmp_path: Path, stated: dict[str, object]) -> None:
+    """Job contract: before a weft that is installed on the cluster, unless the job states a path of its own."""
+    for name in ("jobs", "conf", "pipelines/weft"):
+        shutil.copytree(
+            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("checkpoint", "lexicon*", "__pycache__")
+        )
+    first = tmp_path / "pipelines/weft/__init__.py"
+    first.write_text(first.read_text().replace(f'__version__ = "{weft.__version__}"', '__version__ = "submitted"'))
+    (tmp_path / "jobs/workers.py").write_text(WORKERS)
+    submit = [BIN / "ray", "job", "submit", "--address", head.dashboard, "--working-dir", str(tmp_path)]
+    submit += ["--runtime-env-json", json.dumps(stated), "--", "python", "-m", "jobs.workers"]
+    done = subprocess.run(
+        submit, env=dict(head.environment), check=False, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    line = next(line for line in done.stdout.splitlines() if line.startswith('["'))
+    of_workers = weft.__version__ if "PYTHONPATH" in str(stated) else "submitted"
+    assert json.loads(line) == ["submitted", of_workers]
 
 
 def test_a_program_joins_with_the_token_that_it_has(head: Head) -> None:

@@ -84,7 +84,7 @@ def test_a_data_set_is_measured_by_one_command(
 
 
 def test_what_is_measured_is_what_this_code_cuts(
-    dataset: Path, stored: Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    dataset: Path, stored: Settings, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """EVA-5: after a change of the chunkers a corpus is cut again, once, in the store that caches its vectors."""
     root = Path(stored.storage.root)
@@ -92,11 +92,15 @@ def test_what_is_measured_is_what_this_code_cuts(
         update={"storage": stored.storage.model_copy(update={"root": str(root.parent.parent)})}
     )
 
+    caplog.set_level("INFO", "weft")
+
     def indexed_anew(cut_with: str) -> bool:
         for module in (collections, plan):
             monkeypatch.setattr(module, "cutting_code", lambda: cut_with)
         assert evaluate.indexed(read_dataset(dataset, "test"), settings, executor=HERE).storage.root == str(root)
-        return "indexing" in capsys.readouterr().err
+        indexing = any(line.startswith("indexing") for line in caplog.messages)
+        caplog.clear()
+        return indexing
 
     assert [indexed_anew(name) for name in ("new", "new", "newer", "newer")] == [True, False, True, False]
 

@@ -91,7 +91,7 @@ def test_under_several_views_answers_are_those_under_each(settings: Settings, po
         numbered(["locks released", "fruit 7", "checkpoint", "fruit 7", "yellow"] * 2),
         source_of(settings).pin(),
     )
-    taught = replace(pin, evidence=a_day(day_of(pin.at), outcomes=500))
+    taught = replace(pin, learned=replace(pin.learned, evidence=a_day(day_of(pin.at), outcomes=500)))
     ranks = settings.retrieval.model_copy(update={"fusion": FusionMode.RRF})
     views = [View(settings, pin), View(settings, taught), View(settings.model_copy(update={"retrieval": ranks}), pin)]
     there = pool.search_each(asked, views)

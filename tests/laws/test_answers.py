@@ -2,17 +2,16 @@
 
 import math
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.candidate_tables import a_hit, a_table
-from tests.support.retrieval_fakes import NOW, EvenBeliefs, a_query, settings
+from tests.support.candidate_tables import a_context, a_hit, a_table
+from tests.support.retrieval_fakes import EvenBeliefs, a_query, settings
 from weft.domain.ranking import Channel, ChannelHit
-from weft.retrieval.answer.explain import Verdict, explain_candidates, results
+from weft.retrieval.answers import Verdict, explain_candidates, results
 from weft.retrieval.ranking.final_score import BONUS, best_results
 from weft.retrieval.ranking.fusion import believed_weights, fuse
-from weft.retrieval.ranking.signals import RequestContext, active_signals, with_similarity
+from weft.retrieval.ranking.signals import active_signals, with_similarity
 from weft.retrieval.settings import FusionMode, ResultUnit
 
 SETTINGS = settings()
@@ -35,14 +34,13 @@ def found(draw: st.DrawFn):
 
 def ranked(hits, mode: FusionMode, unit: ResultUnit, *, explore: bool = False, k: int = 50):
     query = a_query("q", k=k, explore=explore)
-    candidates, answered = a_table(*hits), {channel for hit in hits for channel in hit.channels}
+    answered = {channel for hit in hits for channel in hit.channels}
     weights = believed_weights(query, EvenBeliefs(), active_signals(answered))
     by_channel = {Channel.DENSE: 0.7, Channel.LEXICAL: 1.3}
     tuned = SETTINGS.model_copy(update={"fusion": mode, "unit": unit, "channel_weights": by_channel})
-    fused = fuse(with_similarity(candidates, [answered], degree_cap=tuned.degree.cap), [weights], tuned)
-    moments, depths = [RequestContext(query, NOW)], np.array([k])
-    scored = best_results(fused, depths, [EvenBeliefs()], [weights], moments=moments, past=[None], settings=tuned)
-    explained = explain_candidates(scored, [weights])
+    candidates = a_table(*hits, context=a_context(query, answered=answered, weights=weights))
+    fused = fuse(with_similarity(candidates, tuned), tuned)
+    explained = explain_candidates(best_results(fused, tuned).head(k))
     return results(explained, EvenBeliefs(), [Verdict()] * len(explained))
 
 

@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from tests.support.candidate_tables import AHit, a_hit, a_table, told
+from tests.support.candidate_tables import AHit, a_hit, a_table, told, with_vectors
 from tests.support.retrieval_fakes import settings
 from weft.domain.ranking import Channel, ChannelHit
-from weft.retrieval.answer.explain import Candidate
-from weft.retrieval.ranking.table import Candidates
-from weft.retrieval.rerank.diversity import Choice, contending, diverse
+from weft.retrieval.answers import Candidate
+from weft.retrieval.ranking.batch import RankingBatch
+from weft.retrieval.ranking.diversity import Choice, contending, diverse
 from weft.retrieval.settings import DiversitySettings, RetrievalSettings
 
 CHANNELS = (Channel.DENSE, Channel.LEXICAL, Channel.GRAPH)
@@ -27,7 +27,7 @@ EXACT = [(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.5, 0.5, 0.5, 0.5), (0.5,
 
 
 @st.composite
-def contenders(draw: st.DrawFn) -> tuple[Candidates, np.ndarray]:
+def contenders(draw: st.DrawFn) -> tuple[RankingBatch, np.ndarray]:
     """Candidates best first, each found by some channels, and unit vectors in few directions."""
     names = draw(st.lists(st.text("abcdef", min_size=1, max_size=3), min_size=1, max_size=10, unique=True))
     made = []
@@ -41,14 +41,14 @@ def contenders(draw: st.DrawFn) -> tuple[Candidates, np.ndarray]:
     return pointing(made, draw(st.lists(directions, min_size=len(made), max_size=len(made))))
 
 
-def pointing(made: Sequence[AHit], directions: Sequence[tuple[float, ...]]) -> tuple[Candidates, np.ndarray]:
+def pointing(made: Sequence[AHit], directions: Sequence[tuple[float, ...]]) -> tuple[RankingBatch, np.ndarray]:
     """Candidates best first, and the unit vector of each."""
     ordered = a_table(*made)
     vectors = {one.name: direction for one, direction in zip(made, directions, strict=True)}
     return ordered, np.array([vectors[name] for name in ordered.hashes], dtype=np.float32)
 
 
-def scored(directions: Sequence[tuple[float, ...]], **scores: float) -> tuple[Candidates, np.ndarray]:
+def scored(directions: Sequence[tuple[float, ...]], **scores: float) -> tuple[RankingBatch, np.ndarray]:
     made = [a_hit(name, {Channel.DENSE: ChannelHit(1, 0.5)}, name, score=score) for name, score in scores.items()]
     return pointing(made, directions)
 
@@ -65,11 +65,8 @@ def tuned(**changes: object) -> RetrievalSettings:
     return USUAL.model_copy(update={"diversity": DiversitySettings.model_validate({**usual, **changes})})
 
 
-def shown(found: tuple[Candidates, np.ndarray], k: int, **changes: object) -> list[Candidate]:
-    candidates, vectors = found
-    place = {row: at for at, row in enumerate(candidates.rows.tolist())}
-    compared = [lambda rows: vectors[[place[row] for row in rows.tolist()]]]
-    return told(diverse(candidates, np.array([k]), compared, tuned(**changes), passes=[lambda _: True]))
+def shown(found: tuple[RankingBatch, np.ndarray], k: int, **changes: object) -> list[Candidate]:
+    return told(diverse(with_vectors(*found, k), tuned(**changes)))
 
 
 @given(contenders(), st.integers(1, 12), st.floats(0.0, 0.5), st.booleans())
@@ -153,10 +150,11 @@ def test_each_channel_has_a_word_if_it_fits_and_there_is_room(found, k: int) -> 
 def test_none_stands_for_its_channel_that_does_not_pass(found, k: int) -> None:
     """RET-12: whoever is not good enough takes nobody's place."""
     settled = tuned(duplicate_cosine=2.0, represent=True)
-    answer = diverse(found[0], np.array([k]), [None], settled, passes=[lambda _: False])
+    asked_for = with_vectors(*found, k)
+    answer = diverse(asked_for, settled, passes=lambda _: False)
     assert told(answer) == told(found[0])[:k]
     asked = []
-    diverse(found[0], np.array([k]), [None], settled, passes=[lambda one: bool(asked.append(one))])
+    diverse(asked_for, settled, passes=lambda one: bool(asked.append(one)))
     assert all(len(one) == 1 and one.number[0] not in found[0].number[:k] for one in asked)
 
 
@@ -178,11 +176,8 @@ def test_of_equals_the_one_of_the_higher_score_has_its_turn() -> None:
     assert [(one.content_hash, one.score) for one in answer] == [("c", 1.0), ("b", 0.375), ("a", 0.25)]
 
 
-def a_choice(found: tuple[Candidates, np.ndarray], k: int, **changes: object) -> Choice:
-    candidates, vectors = found
-    place = {row: at for at, row in enumerate(candidates.rows.tolist())}
-    by = lambda rows: vectors[[place[row] for row in rows.tolist()]]  # noqa: E731
-    return Choice(contending(candidates, 0), k, by, tuned(**changes).diversity, lambda _: True)
+def a_choice(found: tuple[RankingBatch, np.ndarray], k: int, **changes: object) -> Choice:
+    return Choice(contending(with_vectors(*found, k), 0), tuned(**changes).diversity)
 
 
 @given(
@@ -204,7 +199,7 @@ def test_what_a_draw_would_show_is_what_a_search_with_its_scores_shows(
 ) -> None:
     """EVA-7, RET-12: propensities follow every draw to its end: near-duplicates, what is alike, channels' words."""
     choice = a_choice(found, k, represent=represent, **rules)
-    totals = choice.contenders.totals[choice.contenders.number]
+    totals = choice.contenders.scores.totals[choice.contenders.number]
     ranked = choice.ranked(np.stack([totals, totals], axis=1))
     names = [choice.contenders.hashes[line] for line in ranked[:, 1] if line >= 0]
     assert names == [one.content_hash for one in shown(found, k, represent=represent, **rules)]

@@ -12,7 +12,7 @@ from weft.domain.documents import Domain
 from weft.domain.ranking import Query, Scope, Signal
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import Evidence
-from weft.retrieval.answer.confidence import ScoreComponents, rank_confidence
+from weft.retrieval.answers import ScoreComponents, rank_confidence
 from weft.retrieval.ranking.fusion import believed_draws
 from weft.settings import load_settings
 

@@ -7,14 +7,15 @@ import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.support.candidate_tables import a_hit, a_table
+from tests.support.candidate_tables import a_hit, a_table, asked_with
 from weft.domain.documents import Domain
 from weft.domain.ranking import Scope, Signal
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import Evidence
 from weft.quality.signals import lexical, vector
-from weft.retrieval.answer.explain import explain_candidates
-from weft.retrieval.ranking.fusion import SignalWeight, weighed
+from weft.retrieval.answers import explain_candidates
+from weft.retrieval.ranking.context import SignalWeight
+from weft.retrieval.ranking.fusion import weighed
 from weft.settings import load_settings
 
 BELIEFS = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
@@ -31,8 +32,8 @@ def test_contributions_sum_to_a_score_in_zero_to_one(told: dict, domain: Domain,
     table = a_table(a_hit("one", {})).with_signals({signal: np.array([value]) for signal, value in told.items()})
     for shares in ({signal: belief.mean for signal, belief in beliefs.items()}, sampled):
         weights = {signal: SignalWeight(shares[signal], belief) for signal, belief in beliefs.items()}
-        found = weighed(table, [lambda _: weights], of=list(Signal))  # noqa: B023
-        (one,) = explain_candidates(found, [lambda _: weights])  # noqa: B023
+        found = weighed(asked_with(table, lambda _: weights), list(Signal))  # noqa: B023
+        (one,) = explain_candidates(found)
         assert [part.name for part in one.contributions] == [signal.value for signal in Signal if signal in active]
         for part in one.contributions:
             assert (part.value, part.weight) == (told[Signal(part.name)], shares[Signal(part.name)])
@@ -48,7 +49,7 @@ def test_a_signal_that_is_not_told_adds_nothing() -> None:
     belief = BELIEFS.weights(Scope(Domain.CODE), [Signal.TRUST, Signal.GRAPH])
     weights = {signal: SignalWeight(0.5, one) for signal, one in belief.items()}
     table = a_table(a_hit("one", {})).with_signals({Signal.TRUST: np.array([0.4])})
-    (one,) = explain_candidates(weighed(table, [lambda _: weights], of=list(Signal)), [lambda _: weights])
+    (one,) = explain_candidates(weighed(asked_with(table, lambda _: weights), list(Signal)))
     assert [(part.name, part.amount) for part in one.contributions] == [("trust", 0.2)]
 
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.laws.test_diversity import contenders, scored, tuned
-from tests.support.candidate_tables import told
-from weft.retrieval.rerank.diversity import Choice, contending, diverse
-from weft.retrieval.rerank.succession import SUPERSEDED, lowered
+from tests.support.candidate_tables import told, with_vectors
+from weft.retrieval.ranking.diversity import SUPERSEDED, Choice, contending, diverse, lowered
 from weft.retrieval.snapshot.relations import Counterparts, ResolvedRelations
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)
@@ -32,15 +31,8 @@ def standing(found, pairs: list[tuple[int, int]]) -> ResolvedRelations:
     return ResolvedRelations(opposed=Counterparts(frozen[0]), newer=Counterparts(frozen[1]))
 
 
-def vectors_in(found):
-    candidates, vectors = found
-    place = {row: at for at, row in enumerate(candidates.rows.tolist())}
-    return lambda rows: vectors[[place[row] for row in rows.tolist()]]
-
-
 def answered(found, relations: ResolvedRelations, k: int = 10, **changes: object):
-    settings = tuned(**changes)
-    return diverse(found[0], np.array([k]), [vectors_in(found)], settings, passes=[lambda _: True], relations=relations)
+    return diverse(with_vectors(*found, k), tuned(**changes), relations)
 
 
 @given(contenders(), PAIRS, st.integers(1, 10), st.sampled_from([0.0, 0.2]))
@@ -69,10 +61,8 @@ def test_what_supersedes_stands_first_and_scores_add_up(found, pairs, k: int, mm
 def test_a_draw_shows_what_a_search_shows(found, pairs, k: int, represent: bool) -> None:
     """CON-4, EVA-7: propensities know opposites and successors, too."""
     relations = standing(found, pairs)
-    choice = Choice(
-        contending(found[0], 0), k, vectors_in(found), tuned(represent=represent).diversity, lambda _: True, relations
-    )
-    totals = choice.contenders.totals[choice.contenders.number]
+    choice = Choice(contending(with_vectors(*found, k), 0), tuned(represent=represent).diversity, relations)
+    totals = choice.contenders.scores.totals[choice.contenders.number]
     names = [choice.contenders.hashes[line] for line in choice.ranked(totals[:, None])[:, 0] if line >= 0]
     assert names == [one.content_hash for one in told(answered(found, relations, k, represent=represent))]
 

@@ -14,9 +14,9 @@ from weft.domain.documents import Domain
 from weft.domain.ranking import ANY, Scope, Signal
 from weft.learning.evidence import MICRO, Evidence, EvidenceKey
 from weft.learning.pooling.agreement import read_agreement
-from weft.learning.pooling.crossing import Cells, cross
 from weft.learning.pooling.gathering import SIGNALS
 from weft.learning.pooling.hierarchy import Level, Pooled, pool, pool_below
+from weft.learning.pooling.tree import Cells, cross
 from weft.learning.priors import PoolingPrior
 from weft.settings import load_settings
 

@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from tests.support.retrieval_fakes import AContent, APlace, MemoryChunks, a_place
-from weft.domain.ids import ContentHash
-from weft.domain.ranking import Channel, ChannelHit
-from weft.retrieval.answer.explain import Candidate, explain_candidates
-from weft.retrieval.ranking.table import CHANNELS, Candidates, best_first, occurrences_of, table_of
+from tests.support.retrieval_fakes import NOW, AContent, APlace, EvenBeliefs, MemoryChunks, a_place, a_query
+from weft.domain.ids import ContentHash, VersionName
+from weft.domain.ranking import Channel, ChannelHit, Query
+from weft.domain.understanding import QueryType, Understanding
+from weft.retrieval.answers import Candidate, explain_candidates
+from weft.retrieval.channels.run import Hits, Ranked
+from weft.retrieval.query.understanding import Plan
+from weft.retrieval.ranking.batch import CHANNELS, RankingBatch, batch_of, best_first, occurrences_of
+from weft.retrieval.ranking.context import RankingContext, Rerankers, SignalWeights
 from weft.retrieval.snapshot.documents import Documents
+from weft.retrieval.snapshot.snapshot import BeliefReading
+
+UNDERSTOOD = Understanding(type=QueryType.SPECIFIC, confidence=0.0, limit=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +45,36 @@ def a_hit(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more:
     return AHit(name=name, channels=channels, places=more.pop("places", places), **more)
 
 
-def a_table(*hits: AHit) -> Candidates:
+def a_context(query: Query | None = None, **more: Any) -> RankingContext:
+    """What one query is ranked on: nothing that channels gave, and no weight of any signal."""
+    asked = a_query("q", k=50) if query is None else query
+    plan = Plan(asked, asked.text, asked.text, False, UNDERSTOOD, tuple(Channel), 100, asked.k or 10, None)
+    nothing: dict[str, Any] = {
+        "plan": plan,
+        "ranked": {},
+        "answered": frozenset(),
+        "reranking": Rerankers({}, {}),
+        "reading": BeliefReading(VersionName("priors"), more.pop("beliefs", EvenBeliefs())),
+        "weights": lambda _: {},
+        "draws": lambda _: np.zeros((0, 0)),
+        "now": NOW,
+    }
+    return RankingContext(**nothing | more)
+
+
+def asked_with(batch: RankingBatch, weights: SignalWeights) -> RankingBatch:
+    """The same candidates under other weights."""
+    return replace(batch, contexts=[replace(each, weights=weights) for each in batch.contexts])
+
+
+def with_vectors(batch: RankingBatch, vectors: np.ndarray, k: int) -> RankingBatch:
+    """The same candidates, each with a vector in the order of the lines, for a query that asks for `k`."""
+    place = {row: at for at, row in enumerate(batch.rows.tolist())}
+    ranked = Ranked(Hits.of(()), vectors=lambda rows: vectors[[place[row] for row in rows.tolist()]])
+    return replace(batch, contexts=[a_context(a_query("q", k=k), ranked={Channel.DENSE: ranked})])
+
+
+def a_table(*hits: AHit, context: RankingContext | None = None) -> RankingBatch:
     """Candidates of one query in the order of their hashes, however they come."""
     ordered = sorted(hits, key=lambda hit: hit.name)
     numbered, at = [], 0
@@ -58,11 +94,12 @@ def a_table(*hits: AHit) -> Candidates:
     query, documents = np.zeros(len(rows), dtype=np.int64), Documents.of(chunks.documents())
     hashes = [one.content_hash for one in numbered]
     occurrences = occurrences_of(hashes, chunks, documents, query=query, row=rows, filters=[{}])
-    table = table_of(occurrences, query, rows, ranks, scores)
+    contexts = [context or a_context()]
+    table = batch_of(contexts, [{}], occurrences, query=query, row=rows, ranks=ranks, scores=scores)
     scored = np.array([np.nan if hit.score is None else hit.score for hit in ordered])
     return table if np.isnan(scored).all() else best_first(table.add_term("dense", scored, 1.0))
 
 
-def told(candidates: Candidates) -> list[Candidate]:
-    """Lines of a table whose scores rest on no learned weight."""
-    return explain_candidates(candidates, [lambda _: {}])
+def told(candidates: RankingBatch) -> list[Candidate]:
+    """Lines of a batch, without beliefs about weights."""
+    return explain_candidates(asked_with(candidates, lambda _: {}))

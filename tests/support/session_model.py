@@ -17,8 +17,9 @@ MERGED = ("completed", "expired")
 DAY_MS = 86_400_000
 
 
-Draws = Counter[tuple[int, str, str]]
-"""Micro-units of outcomes that draw on allowances, by day, content hash, and "good" or "bad"."""
+Draws = Counter[tuple[int, str]]
+"""Micro-units of outcomes that draw on allowances, by day, "good" or "bad": contents are shown with one score, and
+evidence of scores knows no content."""
 
 
 @dataclass
@@ -38,7 +39,7 @@ class ModelSession:
     def drawn(self) -> Drawn:
         """What it reads of what it alone has."""
         found: Drawn = Counter()
-        for (_, _, verdict), micro in self.pending_draws.items():
+        for (_, verdict), micro in self.pending_draws.items():
             found[True, verdict] += micro
         return found
 
@@ -87,9 +88,9 @@ class Model:
         """What all share, as it counts once all is known."""
         found, merged = Counter(self.outside), sum((one.settled_draws for one in self.sessions.values()), Counter())
         whole = Counter[int]()
-        for (day, _, _), micro in merged.items():
+        for (day, _), micro in merged.items():
             whole[day] += micro
-        for (day, _, verdict), micro in merged.items():
+        for (day, verdict), micro in merged.items():
             left = max(0, self.daily - self.drawn_outside[day])
             counts = micro if whole[day] <= left else micro * left // whole[day]
             found[True, verdict] += counts
@@ -158,7 +159,7 @@ class Model:
 
     def draw(self, event: ModelEvent, draws: Draws) -> None:
         if micro := round(abs(event.signal) * 10**6):
-            draws[event.at_ms // DAY_MS, event.content, event.verdict] += micro
+            draws[event.at_ms // DAY_MS, event.verdict] += micro
 
     def turn(self, event: ModelEvent) -> None:
         session = self.sessions.get(event.session)

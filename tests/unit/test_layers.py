@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,52 @@ def test_imports_run_from_jobs_towards_the_domain_and_never_back() -> None:
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout[-3000:]
     assert "0 broken" in found.stdout
+
+
+def modules() -> dict[str, ast.Module]:
+    """Every module of the product and of the laboratory, by its dotted name."""
+    base = ROOT / "pipelines"
+    paths = (path for path in base.rglob("*.py") if path.name != "__init__.py")
+    return {
+        ".".join(path.relative_to(base).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+        for path in paths
+    }
+
+
+def imported_by(tree: ast.Module) -> set[str]:
+    """What a module imports anywhere, inside functions and for types alone as well."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {each.name for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+    return names
+
+
+def test_no_circle_of_modules_hides_in_functions_or_types() -> None:
+    """ARC-6: whoever reads a module has read before what it stands on, whichever way that is imported."""
+    trees = modules()
+    below = {name: imported_by(tree) & trees.keys() for name, tree in trees.items()}
+    TopologicalSorter(below).prepare()  # raises CycleError with the modules of a circle
+
+
+MOST_LATE = 31
+"""Imports inside functions: each saves a command or a hook the time that stands beside it, or starts a machine."""
+
+
+def test_few_imports_wait_until_a_function_is_called() -> None:
+    """ARC-4: the others stand where a reader looks for them."""
+    functions = (
+        node
+        for tree in modules().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    late = {
+        id(each): each for node in functions for each in ast.walk(node) if isinstance(each, ast.Import | ast.ImportFrom)
+    }
+    assert len(late) <= MOST_LATE
 
 
 PARTITION_TABLES = {f"feedback/store/{path.name}" for path in (ROOT / "pipelines/weft/feedback/store").glob("*.py")}

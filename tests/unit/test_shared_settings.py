@@ -27,10 +27,10 @@ def test_a_process_that_disagrees_is_told_every_key_and_stops(tmp_path: Path) ->
     """OPS-3a: from --set and from the environment."""
     keep_settings(loaded(tmp_path))
     with pytest.raises(ConfigurationError) as refused:
-        loaded(tmp_path, "embedding.max_tokens=128", environment={"WEFT__LEARNING__CALIBRATION_SMOOTHING": "2"})
+        loaded(tmp_path, "embedding.max_tokens=128", environment={"WEFT__PRIORS__CONFIDENCE__HALFWAY": "2"})
     for part in (
         "embedding.max_tokens (128 here, 256 in the store)",
-        "learning.calibration_smoothing (2.0 here, 1.0",
+        "priors.confidence.halfway (2.0 here, 10.0",
     ):
         assert part in str(refused.value)
     loaded(tmp_path, "embedding.max_tokens=256")  # said again, and the same
@@ -71,7 +71,7 @@ def test_a_store_of_the_version_before_opens_with_every_key_that_is_gone_or_has_
     stored["feedback"]["attribution"]["confidence"]["equal"] = 1.0
     stored["feedback"]["limits"]["dead_letter_bytes"] = 1
     stored["feedback"]["merge"]["strength"] = 3.0
-    stored["learning"]["calibration_bands"] = [0.5, 1.0]
+    stored["learning"] = {"calibration_bands": [0.5, 1.0]}
     stored["embedding"]["sparse"] |= {"threads": 7, "device": "cpu"}
     stored["embedding"]["max_tokens"] = {"text": 128}
     stored["feedback"]["credit"]["explicit"] = {"good": 1.0}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from weft.app.searching.gaps import answering_facts
 from weft.catalog.catalog import Catalog
 from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError
@@ -59,9 +60,6 @@ def plan_of(
 
 def described(settings: Settings, staged: Path) -> Mapping[str, object]:
     """What searches of a staged generation say about it; run where it was built."""
-    # Only where it is run are engines loaded.
-    from weft.app.searching.gaps import answering_facts  # noqa: PLC0415
-
     return answering_facts(settings, staged)
 
 

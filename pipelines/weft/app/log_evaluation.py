@@ -204,7 +204,7 @@ def collected(root: Path, settings: Settings) -> Collected:
     Raises:
         BrokerUnavailableError: The broker does not answer.
     """
-    # Kafka's clients take a third of a second to import: `weft queries list` does without.
+    # Kafka's clients take .2 s to import: `weft queries list` does without.
     from weft.runtime.kafka.reader import KafkaSource  # noqa: PLC0415
 
     most = settings.feedback.limits.event_bytes

@@ -14,6 +14,7 @@ from weft.app.questions import by_chunk, deeper, improve_of, judged_questions, o
 from weft.app.rebuilding import Rebuild
 from weft.app.searching.engines import masking_engines, opened
 from weft.app.searching.replay import StoreReplay
+from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.consolidation.candidate import Adopted
 from weft.consolidation.night import Night, NightStep, Ranking, ReadLogged, Shadow
@@ -112,12 +113,10 @@ def asking_night(settings: Settings, *, waits: Callable[[str], None] = lambda _:
 
 def night_of(settings: Settings, *, clock: Clock = system_clock) -> Night:
     """The night that the settings describe; nothing is replayed and nothing measured, unless fields are added."""
-    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415  seconds to import
-
     root = Path(settings.storage.root)
     return Night(
         catalog=Catalog(root),
-        tracking=Tracking.of(settings.tracking, root),
+        tracking=tracking_of(settings.tracking, root),
         settings=settings,
         steps=JUDGING,
         now=clock(),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.runtime.clock import system_clock
 from weft.settings import Settings
@@ -27,9 +28,6 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
     Raises:
         TrackingUnavailableError: MLflow does not answer.
     """
-    # MLflow takes seconds to import: only who records waits for it.
-    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
-
     pointer = Catalog(measured).pointer()
     facts = {
         "settings": settings.fingerprint,
@@ -38,7 +36,7 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
         "learned": pointer.learned,
         **{key: value for key, value in summary.items() if isinstance(value, str)},
     }
-    tracking = Tracking.of(settings.tracking, Path(settings.storage.root))
+    tracking = tracking_of(settings.tracking, Path(settings.storage.root))
     with tracking.run(EXPERIMENT, name, {**TAGS, "weft.settings": settings.fingerprint}) as run:
         run.parameters(facts)
         run.metrics(dict(numbers(summary)), now=system_clock())

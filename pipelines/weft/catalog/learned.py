@@ -106,7 +106,7 @@ class LearnedStore:
                 if newest != expected_newest:
                     raise StaleVersionError(
                         f"expected {expected_newest or 'nothing'} to be the newest learned version, found "
-                        f"{newest or 'nothing'}: start `python -m jobs.consolidate` anew, which builds on that one"
+                        f"{newest or 'nothing'}: start `weft consolidate` anew, which builds on that one"
                     )
                 version = _following(newest)
                 write_manifest(staging, _manifest(version, state, file_hashes(staging)).model_dump(mode="json"))

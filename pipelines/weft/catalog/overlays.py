@@ -29,7 +29,7 @@ from weft.runtime.storage.parquet import read_parquet
 log = logging.getLogger(__name__)
 
 BaseId = NewType("BaseId", str)
-"""Names what sessions forked from: see `bases.py`."""
+"""Names what sessions forked from: see `BaseStore`."""
 
 OFFSET_KEY, TOPIC_KEY = b"weft.offset", b"weft.topic_id"
 """Metadata of a partition's evidence: offset of the first record that is not in it, and the identity of its topic."""

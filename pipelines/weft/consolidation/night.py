@@ -24,7 +24,7 @@ from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.parts import LearnedVersion, Part, same
 from weft.learning.pooling.fit import LoggedSignals
 from weft.learning.pooling.fitted import FittedWeights
-from weft.learning.priors import LearningSettings, Priors
+from weft.learning.priors import Priors
 from weft.retrieval.settings import RetrievalSettings
 from weft.runtime.mlflow.runs import RecordedRun
 
@@ -83,8 +83,6 @@ class NightSettings(Protocol):
     def consolidation(self) -> ConsolidationSettings: ...  # noqa: D102  sections say what they are
     @property
     def priors(self) -> Priors: ...  # noqa: D102
-    @property
-    def learning(self) -> LearningSettings: ...  # noqa: D102
     @property
     def embedding(self) -> EmbeddingSettings: ...  # noqa: D102
     @property

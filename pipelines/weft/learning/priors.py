@@ -47,7 +47,7 @@ class AgreementPrior(Section):
     fit: FitPrior
     log_odds_per_weight: Positive
     global_strength: Positive
-    variance_factor: Annotated[dict[Domain, Annotated[float, Field(ge=1.0)]], one_for_each(Domain)]
+    variance_factor: dict[Domain, Annotated[float, Field(ge=1.0)]]  # 1 of a domain that is not named
     weights: Annotated[dict[Domain, dict[Signal, Share]], one_for_each(Domain)]
 
     @field_validator("weights")
@@ -55,6 +55,11 @@ class AgreementPrior(Section):
     def _unnamed_weigh_nothing(cls, stated: dict[Domain, dict[Signal, float]]) -> dict[Domain, dict[Signal, float]]:
         nothing = dict.fromkeys(Signal, 0.0)
         return {domain: nothing | weights for domain, weights in stated.items()}
+
+    @field_validator("variance_factor")
+    @classmethod
+    def _unnamed_are_sure(cls, stated: dict[Domain, float]) -> dict[Domain, float]:
+        return dict.fromkeys(Domain, 1.0) | stated
 
     def mean(self, domain: Domain, signal: Signal) -> float:
         """Prior mean of the signal's agreement in that domain, in [0.5, 1)."""
@@ -306,10 +311,3 @@ class Priors(Section):
     def fingerprint(self) -> str:
         """SHA-256 over all values, 64 hex digits: a store records which priors its beliefs were read with."""
         return hashlib.sha256(json.dumps(self.model_dump(mode="json"), sort_keys=True).encode()).hexdigest()
-
-
-class LearningSettings(Section):
-    """The section `learning` of the configuration."""
-
-    # pseudo-observations at the overall rate in each bin that a calibration is fitted to
-    calibration_smoothing: Annotated[float, Field(gt=0.0)]

@@ -2,34 +2,396 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
-from weft.domain.ranking import Answer, RankedResult, ScoredResult, ScoredResults
-from weft.retrieval.answer.confidence import (
-    answered,
-    chance,
-    doubtful_gap,
-    is_doubtful,
-    propensities,
-    rank_confidence,
-    reviewed,
-    scored,
-    uncalibrated,
-    with_verdict_request,
+from weft.domain.arrays import Flags, Floats, Ints
+from weft.domain.chunks import made_by
+from weft.domain.documents import Domain
+from weft.domain.ids import ContentHash
+from weft.domain.matching import NO_MATCH, Coverage, EvidenceGap, MatchFeatures, best_match
+from weft.domain.ranking import (
+    Answer,
+    Channel,
+    ChannelHit,
+    Contribution,
+    PastVerdicts,
+    RankedResult,
+    ScoredResult,
+    ScoredResults,
+    Signal,
+    WeightBelief,
 )
-from weft.retrieval.answer.explain import Verdict, explain_candidates, results
+from weft.indexes.chunk_store import Content, Occurrence
+from weft.learning.beliefs import Beliefs
+from weft.learning.calibration.matching import Answering
+from weft.learning.calibration.scores import ScoreCalibration
+from weft.quality.groups import exact_sums
 from weft.retrieval.channels.second_pass import query_vector
 from weft.retrieval.context import MOST, neighbours_in, with_contexts
 from weft.retrieval.query.understanding import remembered
-from weft.retrieval.ranking.signals import authorities_of
-from weft.retrieval.ranking.table import Candidates, head
-from weft.retrieval.rerank.diversity import Choice
-from weft.retrieval.search import RankingContext, Resources, Stopwatch
+from weft.retrieval.ranking.batch import CHANNELS, SIGNALS, RankingBatch, ScoreTerm, head
+from weft.retrieval.ranking.context import RankingContext, SignalWeight, WeightDraws
+from weft.retrieval.ranking.diversity import Choice, contending
+from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+from weft.retrieval.ranking.signals import authorities_of, is_doubtful, match_features
+from weft.retrieval.search import Resources, Stopwatch
+from weft.retrieval.snapshot.documents import DOMAINS
 from weft.retrieval.snapshot.relations import ResolvedRelations
+
+# Candidates as results, with all that explains their scores (RET-18).
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """One candidate with all that is known of it."""
+
+    content: Content
+    occurrence: Occurrence  # the place it is shown at
+    channels: Mapping[Channel, ChannelHit]  # where each channel that ranked it put it
+    # the channels' scores of it, also of channels that did not rank it but could score it nevertheless
+    scores: Mapping[Channel, float]
+    signals: Mapping[Signal, float]  # values in [0, 1]
+    contributions: tuple[Contribution, ...]  # what its score is made of
+    uris: tuple[str, ...]  # the documents it speaks for, the best one first
+    duplicates: tuple[str, ...]  # documents of near-duplicates that it stands for
+    relevance: float  # Σ expected weight · signal, in [0, 1]
+    past: PastVerdicts | None = None  # what people called it before; None where nobody said anything
+
+    @property
+    def content_hash(self) -> ContentHash:
+        """Its identity."""
+        return self.content.content_hash
+
+    @property
+    def text(self) -> str:
+        """What was indexed."""
+        return self.content.text
+
+    @property
+    def score(self) -> float:
+        """Sum of the contributions."""
+        return math.fsum(contribution.amount for contribution in self.contributions)
+
+
+def explain_candidates(candidates: RankingBatch) -> list[Candidate]:
+    """Each candidate with all that is known of it, in their order."""
+    merged, numbers, sums = candidates.merged, candidates.number, candidates.scores
+    believed = [candidates.contexts[query].weights(domain) for query, domain in merged.scopes]
+    beliefs = [[_belief(part, of_scope) for part in sums.parts] for of_scope in believed]
+    values, shares = sums.values[numbers], sums.weights[numbers]
+    lines = zip(
+        numbers.tolist(),
+        candidates.contents,
+        candidates.place.tolist(),
+        merged.scope[numbers].tolist(),
+        merged.ranks[numbers].tolist(),
+        merged.scores[numbers].tolist(),
+        candidates.signals[numbers].tolist(),
+        zip(values.tolist(), shares.tolist(), (values * shares).tolist(), strict=True),
+        _relevances(candidates, believed).tolist(),
+        strict=True,
+    )
+    return [
+        Candidate(
+            content,
+            _occurrence(content, place),
+            {
+                channel: ChannelHit(rank, score)
+                for channel, rank, score in zip(CHANNELS, ranks, scores, strict=True)
+                if rank
+            },
+            {channel: score for channel, score in zip(CHANNELS, scores, strict=True) if not math.isnan(score)},
+            {signal: value for signal, value in zip(SIGNALS, signals, strict=True) if not math.isnan(value)},
+            tuple(
+                Contribution(
+                    part.name, value, weight, amount, belief or candidates.effects.get(number, {}).get(part.name)
+                )
+                for part, value, weight, amount, belief in zip(sums.parts, *addends, beliefs[scope], strict=True)
+                if not math.isnan(amount)  # what adds nothing is left out
+            ),
+            candidates.uris(number),
+            candidates.duplicates.get(number, ()),
+            relevance,
+            candidates.past.get(number),
+        )
+        for number, content, place, scope, ranks, scores, signals, addends, relevance in lines
+    ]
+
+
+def _occurrence(content: Content, place: int) -> Occurrence:
+    for occurrence in content.occurrences:
+        if occurrence.place == place:
+            return occurrence
+    raise LookupError(
+        f"expected the content of row {content.row} at place {place} of the generation, found it elsewhere"
+    )
+
+
+def _belief(part: ScoreTerm, weights: Mapping[Signal, SignalWeight]) -> WeightBelief | None:
+    """What is believed of an addend's weight; None also where its signal does not count."""
+    weight = None if part.signal is None else weights.get(part.signal)
+    return None if weight is None else weight.belief
+
+
+def _relevances(candidates: RankingBatch, believed: Sequence[Mapping[Signal, SignalWeight]]) -> Floats:
+    """Σ expected weight · signal of each, in [0, 1]: the same measure under every fusion mode, explored or not."""
+    expected = np.array(
+        [[each[signal].belief.mean if signal in each else np.nan for signal in SIGNALS] for each in believed]
+    ).reshape(len(believed), len(SIGNALS))
+    lines = candidates.number
+    return np.clip(exact_sums(candidates.signals[lines] * expected[candidates.merged.scope[lines]]), 0.0, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How good a result is beside its score; the fields are those of `RankedResult`."""
+
+    match: MatchFeatures | None = None
+    probability: float | None = None
+    doubtful: bool = False
+    above_next: float | None = None
+    propensity: float = 1.0
+
+
+def is_praised(past: PastVerdicts | None) -> bool:
+    """Whether more people called a result right than wrong for a question and near ones: they know more than a match.
+
+    Examples:
+        >>> [is_praised(past) for past in (None, PastVerdicts(right=1), PastVerdicts(right=2, wrong=1, own=False))]
+        [False, True, False]
+    """
+    if past is None:
+        return False
+    return past.own if past.own is not None else past.right + past.near_right > past.wrong + past.near_wrong
+
+
+def results(candidates: Sequence[Candidate], beliefs: Beliefs, verdicts: Sequence[Verdict]) -> tuple[RankedResult, ...]:
+    """Candidates of one query, in their order, as ranked results."""
+    return tuple(
+        _result(rank, candidate, beliefs, verdict)
+        for rank, (candidate, verdict) in enumerate(zip(candidates, verdicts, strict=True), start=1)
+    )
+
+
+def precedent_of(candidate: Candidate) -> float | None:
+    """How good it was by what came of it before, in (0, 1): 1 / (1 + e^−u) of all effects; None without any."""
+    effects = [each.value for each in candidate.contributions if each.name in {CONTENT, QUESTION, OWN}]
+    return 1.0 / (1.0 + math.exp(-math.fsum(effects))) if effects else None
+
+
+def _result(rank: int, candidate: Candidate, beliefs: Beliefs, verdict: Verdict) -> RankedResult:
+    occurrence = candidate.occurrence
+    chunk = occurrence.label
+    return RankedResult(
+        rank=rank,
+        content_hash=candidate.content_hash,
+        chunk_id=chunk.chunk_id,
+        uris=candidate.uris,
+        text=candidate.text,
+        kind=chunk.kind,
+        title=occurrence.title,
+        symbol=chunk.symbol,
+        heading_path=chunk.heading_path,
+        start_line=chunk.start_line,
+        end_line=chunk.end_line,
+        domain=occurrence.domain,
+        channels=candidate.channels,
+        signals=candidate.signals,
+        contributions=candidate.contributions,
+        relevance=candidate.relevance,
+        probability=verdict.probability,
+        above_next=verdict.above_next,
+        propensity=verdict.propensity,
+        examination=beliefs.examined(occurrence.domain, rank),
+        made=made_by(chunk),
+        match=verdict.match,
+        precedent=precedent_of(candidate),
+        past=candidate.past,
+        doubtful=verdict.doubtful and not is_praised(candidate.past),
+        alike=candidate.duplicates,
+    )
+
+
+# How sure an answer is: of each result, of their order, and of there being one at all (RET-15, RET-18).
+
+UNLEARNED = "no calibration has been learned yet: there were too few verdicts on results"
+INSEPARABLE = "good and bad results do not separate by how well they match the query over these channels"
+
+_DRAWN = 6  # bytes of a digest that are a draw in [0, 1): a float holds them exactly
+
+
+def chance(match: MatchFeatures, calibration: ScoreCalibration | None) -> float | None:
+    """P(good) of a match, where verdicts say how matches turn out; None where not, and where they do not separate."""
+    curves = None if calibration is None else calibration.match
+    return None if curves is None else curves.probability(match)
+
+
+def with_verdict_request(results: Sequence[RankedResult], query_id: str, chance: float) -> tuple[RankedResult, ...]:
+    """The results, one of which a verdict is asked for now and then, whatever it is and wherever it stands.
+
+    People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result
+    drawn at random speaks for all that is shown. The draw is the query's own, so that an answer repeats to the bit.
+    Where the same was asked before, what came of it brought the right results here, and how well they match says less:
+    nobody is asked.
+    """
+    if not results or not chance:
+        return tuple(results)
+    each = min(chance, 1.0 / len(results))
+    digest = hashlib.sha256(f"ask:{query_id}".encode("utf-8", "surrogatepass")).digest()
+    asked = int(int.from_bytes(digest[:_DRAWN], "big") / 256**_DRAWN / each)
+    if asked >= len(results) or any(result.precedent is not None for result in results):
+        return tuple(results)
+    return tuple(structs.replace(result, asked=each) if at == asked else result for at, result in enumerate(results))
+
+
+ActingThreshold = Callable[[Domain], float | None]
+"""From reviews of a domain, the confidence from which on to act; None where there are none (LRN-7)."""
+
+
+def reviewed(results: Sequence[RankedResult], threshold: ActingThreshold) -> tuple[RankedResult, ...]:
+    """The results, those in doubt on which reviews of their domain would not have one act."""
+    return tuple(
+        structs.replace(result, doubtful=True) if _below(result, threshold(result.domain)) else result
+        for result in results
+    )
+
+
+def doubtful_gap(results: Sequence[RankedResult], threshold: ActingThreshold) -> EvidenceGap | None:
+    """Set where reviews would have one act on none of the results: the surest of them, and what it would take."""
+    asked = [(result.confidence, threshold(result.domain)) for result in results]
+    below = [(confidence, least) for confidence, least in asked if least is not None and confidence < least]
+    return EvidenceGap(*max(below), None) if below and len(below) == len(asked) else None
+
+
+def _below(result: RankedResult, least: float | None) -> bool:
+    return least is not None and result.confidence < least
+
+
+CoverageFunction = Callable[[Sequence[RankedResult]], Coverage]
+"""How much of a query some results say."""
+
+
+def answered(results: Sequence[RankedResult], answering: Answering | None, coverage: CoverageFunction) -> Answered:
+    """P(answered), and the gap where that is low, or where no result is a good enough match to be an answer."""
+    if answering is None:
+        return Answered(None, None)
+    match = best_match(result.match for result in results) if results else NO_MATCH
+    curve = answering.curve
+    asked = None if curve is None else answering.asked(match, coverage(results))
+    if curve is not None and asked is not None:
+        probability = curve.probability(asked)
+        gap = EvidenceGap(probability, curve.least, answering.bound, asked.coverage.missing)
+        return Answered(probability, None if probability > curve.least else gap)
+    compared = answering.compared(match)
+    if compared is None or compared[0] > compared[1]:
+        return Answered(None, None)
+    return Answered(None, EvidenceGap(*compared, answering.bound))
+
+
+class Answered(NamedTuple):
+    """P(answered) of a query, None where that cannot be told; and the gap, where there is one."""
+
+    probability: float | None
+    gap: EvidenceGap | None
+
+
+def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> str:
+    """Why results carry no probability; empty where they do, or where there are none."""
+    if not results or any(result.probability is not None for result in results):
+        return ""
+    return UNLEARNED if calibration is None or calibration.match is None else INSEPARABLE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreComponents:
+    """What scores of some results are made of."""
+
+    values: Floats  # of each of `SIGNALS` that adds to a score with its learned weight, 0 of others, (n, signals)
+    fixed: Floats  # what is added without a learned weight, (n,)
+    learned: Flags  # whether any learned weight adds anything, (n,)
+    domains: Sequence[Domain]  # whose weights rank each
+
+    def of(self, lines: slice) -> ScoreComponents:
+        """Some of the results."""
+        return ScoreComponents(self.values[lines], self.fixed[lines], self.learned[lines], self.domains[lines])
+
+
+def scored(candidates: RankingBatch) -> ScoreComponents:
+    """The scores of candidates, a line each."""
+    numbers, scores = candidates.number, candidates.scores
+    addends = scores.values[numbers]
+    amounts = addends * scores.weights[numbers]
+    adds = ~np.isnan(amounts)
+    weighed = [(at, SIGNALS.index(part.signal)) for at, part in enumerate(scores.parts) if part.signal is not None]
+    places, signals = [at for at, _ in weighed], [signal for _, signal in weighed]
+    values, fixed = np.zeros((len(candidates), len(SIGNALS))), np.zeros(len(candidates))
+    values[:, signals] = np.where(adds[:, places], addends[:, places], 0.0)
+    for at, part in enumerate(scores.parts):
+        if part.signal is None:
+            fixed += np.where(adds[:, at], amounts[:, at], 0.0)
+    learned = np.logical_or.reduce(adds[:, places], axis=1)
+    return ScoreComponents(values, fixed, learned, [DOMAINS[domain] for domain in candidates.domain.tolist()])
+
+
+def rank_confidence(results: ScoreComponents, draws: WeightDraws) -> list[float | None]:
+    """For each result, in their order, the probability that it belongs above the next.
+
+    P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all
+    neighbours with probability p a share of p stands in the order that the true weights would give. The last
+    result, and results whose scores rest on no learned weight, have none.
+    """
+    count = len(results.fixed)
+    if count < 2 or not results.learned.all():
+        return [None] * count
+    above = (results.fixed[:-1] - results.fixed[1:])[:, None] + _apart(results, draws)
+    # Draws above less draws below, and all of them, are twice those above with half of the ties.
+    balance = np.add.reduce(np.sign(above), axis=1)
+    sure: list[float | None] = ((balance + above.shape[1]) / (2 * above.shape[1])).tolist()
+    return [*sure, None]
+
+
+def _apart(results: ScoreComponents, draws: WeightDraws) -> Floats:
+    """By how much learned weights set each result above the next under each draw, (n − 1, draws)."""
+    upper, lower, domains = results.values[:-1], results.values[1:], results.domains
+    if len(set(domains)) == 1:
+        # What two results have alike is gone before anything is rounded: those alike in everything tie in every draw.
+        return np.asarray((upper - lower) @ draws(domains[0]))
+    pairs = zip(upper, domains, lower, domains[1:], strict=False)
+    return np.array(
+        [
+            (one - other) @ draws(its) if its is others else one @ draws(its) - other @ draws(others)
+            for one, its, other, others in pairs
+        ]
+    )
+
+
+def propensities(
+    contenders: ScoreComponents, shown: Ints, draws: WeightDraws, would_show: Callable[[Floats], Ints]
+) -> list[float]:
+    """For each result of an exploring search the probability that it shows it at the rank that it has.
+
+    The share of draws of the weights that give it the rank, the draw that was made among them: never 0, so that
+    feedback can be weighed by its inverse (Horvitz and Thompson, JASA 1952). Where no learned weight ranks, nothing
+    is explored and the probability is 1.
+    """
+    if not contenders.learned.all():
+        return [1.0] * len(shown)
+    # One signal after the other, so that equal results have equal scores: BLAS sums rows in different orders.
+    scores = contenders.fixed[:, None]
+    drawn = np.array([draws(domain) for domain in contenders.domains])  # (contenders, signals, draws)
+    for at in range(len(SIGNALS)):
+        scores = scores + contenders.values[:, at, None] * drawn[:, at]
+    hits = (would_show(scores)[: len(shown)] == shown[:, None]).sum(axis=1)
+    shares: list[float] = ((hits + 1.0) / (scores.shape[1] + 1.0)).tolist()
+    return shares
+
 
 SHOWN_REMEMBERED = 200
 """Results that a session's memory holds, those given last: ten pages of twenty."""
@@ -39,14 +401,11 @@ HEAD_DEPTH = 20
 """Hits of each channel that an answer names for the query log (EVA-3): two pages of ten."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankedBatch:
+class RankedBatch(NamedTuple):
     """What is shown for the queries of a batch."""
 
-    contexts: Sequence[RankingContext]
-    shown: Candidates
-    choices: Mapping[int, Choice]  # by place in the batch of each query that explores: among what it chose
-    failed: Sequence[Mapping[str, str]]  # for each query what was left out, and why
+    contenders: RankingBatch  # what might be shown
+    shown: RankingBatch
     watch: Stopwatch
 
 
@@ -55,7 +414,7 @@ def scored_results(ranked: RankedBatch) -> list[ScoredResults]:
     shown, lines_of = ranked.shown, dict(ranked.shown.queries)
     uris = (shown.uris(number) for number in shown.number.tolist())
     placed = [ScoredResult(*each) for each in zip(shown.hashes, uris, shown.total.tolist(), strict=True)]
-    return [tuple(placed[lines_of.get(at, slice(0))]) for at in range(len(ranked.contexts))]
+    return [tuple(placed[lines_of.get(at, slice(0))]) for at in range(len(shown.contexts))]
 
 
 def answers(resources: Resources, ranked: RankedBatch) -> list[Answer]:
@@ -64,7 +423,7 @@ def answers(resources: Resources, ranked: RankedBatch) -> list[Answer]:
         by_query = _results(resources, ranked)
     return [
         _answer(resources, context, shown, failed, ranked.watch)
-        for context, shown, failed in zip(ranked.contexts, by_query, ranked.failed, strict=True)
+        for context, shown, failed in zip(ranked.shown.contexts, by_query, ranked.shown.failed, strict=True)
     ]
 
 
@@ -111,32 +470,38 @@ def _answer(
 
 def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResult, ...]]:
     """The chosen candidates of each query as results, with what explains them."""
-    explained = explain_candidates(ranked.shown, [context.weights for context in ranked.contexts])
-    lines_of, by_query, made_of = dict(ranked.shown.queries), [], scored(ranked.shown)
-    for at, context in enumerate(ranked.contexts):
+    shown, lines_of = ranked.shown, dict(ranked.shown.queries)
+    explained, made_of = explain_candidates(shown), scored(shown)
+    by_query = []
+    for at, context in enumerate(shown.contexts):
         lines = lines_of.get(at, slice(0))
-        above_next = rank_confidence(made_of.of(lines), context.draws)
-        verdicts = _verdicts(context, above_next, ranked.shown.take(lines), ranked.choices.get(at))
-        shown = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
-        shown = _with_relations(resources.relations, shown)
-        shown = _with_authority(context, shown, ranked.shown.take(lines))
-        asked = with_verdict_request(shown, context.plan.query.query_id, resources.settings.ask)
+        own, above_next = shown.take(lines), rank_confidence(made_of.of(lines), context.draws)
+        explored = context.plan.query.explore and len(own) > 0
+        shares = _propensities(resources, contending(ranked.contenders, at), own) if explored else [1.0] * len(own)
+        verdicts = [
+            Verdict(
+                match,
+                chance(match, context.reading.calibration),
+                is_doubtful(match, context.reading.answering),
+                above,
+                share,
+            )
+            for match, above, share in zip(match_features(own, context), above_next, shares, strict=True)
+        ]
+        ranks = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
+        ranks = _with_authority(context, _with_relations(resources.relations, ranks), own)
+        asked = with_verdict_request(ranks, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
 
 
-def _verdicts(
-    context: RankingContext, above_next: Sequence[float | None], shown: Candidates, choice: Choice | None
-) -> list[Verdict]:
-    reading, shares = context.reading, [1.0] * len(shown)
-    if choice is not None and len(shown):
-        line_of = {number: line for line, number in enumerate(choice.contenders.number.tolist())}
-        places = np.array([line_of[number] for number in shown.number.tolist()], dtype=np.int64)
-        shares = propensities(scored(choice.contenders), places, context.draws, choice.ranked)
-    return [
-        Verdict(match, chance(match, reading.calibration), is_doubtful(match, reading.answering), above, share)
-        for match, above, share in zip(context.match_features(shown), above_next, shares, strict=True)
-    ]
+def _propensities(resources: Resources, contenders: RankingBatch, shown: RankingBatch) -> list[float]:
+    """How likely an exploring query shows each result where it stands, given all that it might show (EVA-7)."""
+    choice = Choice(contenders, resources.settings.diversity, resources.relations)
+    line_of = {number: line for line, number in enumerate(contenders.number.tolist())}
+    places = np.array([line_of[number] for number in shown.number.tolist()], dtype=np.int64)
+    draws = contenders.contexts[int(shown.query[0])].draws
+    return propensities(scored(contenders), places, draws, choice.ranked)
 
 
 def _with_relations(relations: ResolvedRelations, shown: Sequence[RankedResult]) -> tuple[RankedResult, ...]:
@@ -148,9 +513,9 @@ def _with_relations(relations: ResolvedRelations, shown: Sequence[RankedResult])
 
 
 def _with_authority(
-    context: RankingContext, shown: Sequence[RankedResult], candidates: Candidates
+    context: RankingContext, shown: Sequence[RankedResult], candidates: RankingBatch
 ) -> tuple[RankedResult, ...]:
-    authorities = authorities_of(candidates, context.reading.beliefs, context.moment.facts)
+    authorities = authorities_of(candidates, context.reading.beliefs, context.facts)
     return tuple(structs.replace(result, authority=one) for result, one in zip(shown, authorities, strict=True))
 
 

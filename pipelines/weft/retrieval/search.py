@@ -7,20 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
 from weft.domain.arrays import Ints
-from weft.domain.documents import ContentType, Domain
+from weft.domain.documents import ContentType
 from weft.domain.ids import principal_fingerprint
-from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import ANONYMOUS, Channel, Query, Signal
 from weft.embedding.ports import PairScorer
 from weft.learning.beliefs import Beliefs
 from weft.learning.thinned import NOTHING_THINNED, Thinned
-from weft.retrieval.answer.confidence import features_of, is_doubtful
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.following import GraphChannel
 from weft.retrieval.channels.run import (
@@ -29,7 +27,7 @@ from weft.retrieval.channels.run import (
     Channels,
     Hits,
     Ranked,
-    ScoreRows,
+    matcher,
     run_channels,
     scores_of,
     with_elevated,
@@ -37,26 +35,16 @@ from weft.retrieval.channels.run import (
 from weft.retrieval.channels.searching import with_learned_triggers
 from weft.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
 from weft.retrieval.query.near import QuestionIndex
-from weft.retrieval.query.plan import Plan, make_plan
-from weft.retrieval.query.understanding import usage_share
-from weft.retrieval.ranking.effects import PastOutcomes, QuestionVerdicts
-from weft.retrieval.ranking.fusion import SharedWeights, SignalWeights, WeightDraws, believed_in_common
-from weft.retrieval.ranking.passages import Headings
-from weft.retrieval.ranking.signals import (
-    RequestContext,
-    active_signals,
-    answering,
-    available_signals,
-    query_scores,
-)
-from weft.retrieval.ranking.table import Candidates
-from weft.retrieval.rerank.best import Rerankers, matcher, rerankers
-from weft.retrieval.rerank.diversity import vectors_of
+from weft.retrieval.query.understanding import Plan, make_plan, usage_share
+from weft.retrieval.ranking.context import PastOutcomes, QuestionVerdicts, RankingContext
+from weft.retrieval.ranking.final_score import Headings
+from weft.retrieval.ranking.fusion import SharedWeights, believed_in_common, rerankers
+from weft.retrieval.ranking.signals import active_signals, answering, available_signals, features_of, is_doubtful
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.documents import GenerationFacts
 from weft.retrieval.snapshot.places import ContentLocator
 from weft.retrieval.snapshot.relations import ResolvedRelations
-from weft.retrieval.snapshot.snapshot import BeliefReading, Snapshot
+from weft.retrieval.snapshot.snapshot import Snapshot
 
 Batch = TypeVar("Batch")
 Searched = TypeVar("Searched")
@@ -171,78 +159,6 @@ def prefetched(
     return results
 
 
-@dataclass(frozen=True, kw_only=True)
-class RankingContext:
-    """What one query is ranked on: what channels gave, and what is believed."""
-
-    plan: Plan
-    ranked: Mapping[Channel, Ranked]
-    answered: frozenset[Channel]  # channels that have something to say
-    reranking: Rerankers  # what scores the best candidates again
-    reading: BeliefReading
-    weights: SignalWeights
-    draws: WeightDraws
-    moment: RequestContext
-    past: PastOutcomes | None = None  # what came of contents before; None where nothing did
-    # row of the content that stands for it, by row of each alias; empty where aliases stay
-    representatives: Mapping[int, int] = field(default_factory=dict)
-
-    @property
-    def hits(self) -> Mapping[Channel, Hits]:
-        """What each channel ranked first, as deep as was planned, with representatives in the place of their aliases.
-
-        A representative is found by the best of its class. One that the query's filters leave out stands for nobody.
-        """
-        leaders = {alias: leader for leader, rows in self.left_out.items() for alias in rows}
-        return {channel: hits.collapsed(leaders) for channel, hits in self._heads.items()}
-
-    @cached_property
-    def left_out(self) -> Mapping[int, Sequence[int]]:
-        """The aliases that were found, by the row of the content that stands for them."""
-        aliases: dict[int, list[int]] = {}
-        if self.representatives:
-            rows = {row for hits in self._heads.values() for row in hits.rows.tolist()}
-            for row in sorted(rows & self.representatives.keys()):
-                leader = self.representatives[row]
-                if self.plan.among is None or self.plan.among.mask[leader]:
-                    aliases.setdefault(leader, []).append(row)
-        return aliases
-
-    @property
-    def _heads(self) -> Mapping[Channel, Hits]:
-        return {channel: ranked.ranking.head(self.plan.depth) for channel, ranked in self.ranked.items()}
-
-    def match_features(self, candidates: Candidates) -> list[MatchFeatures]:
-        """How well each candidate of this query matches it by itself."""
-        compare = matcher(self.ranked) if Signal.LATE_INTERACTION in self.reranking.used else None
-        unknown: list[float | None] = [None] * len(candidates)
-        cosines, bm25 = (
-            query_scores(candidates, channel, self.ranked) if channel in self.answered else unknown
-            for channel in (Channel.DENSE, Channel.LEXICAL)
-        )
-        tokens = unknown if compare is None else compare(candidates.rows).tolist()
-        terms = max(1, len(self.plan.words.split()))
-        measured = zip(cosines, bm25, tokens, strict=True)
-        return [features_of(cosine, score, terms, match) for cosine, score, match in measured]
-
-    def passes(self, candidate: Candidates) -> bool:
-        """Whether a candidate, a table of one, is likely enough to be an answer, as far as that is known."""
-        answering = self.reading.answering
-        return answering is None or not is_doubtful(self.match_features(candidate)[0], answering)
-
-    def threshold(self, domain: Domain) -> float | None:
-        """Confidence from which on whoever asks should act on a result; None while no decision was reviewed."""
-        return self.reading.beliefs.acting_threshold(domain, self.plan.query.agent)
-
-    def scorers(self, *, complete: bool) -> Mapping[Channel, ScoreRows]:
-        """What scores contents that a channel did not rank; nothing where scores are not to be completed."""
-        return {
-            channel: ranked.score_rows
-            for channel, ranked in self.ranked.items()
-            if complete and ranked.score_rows is not None
-        }
-
-
 def ranking_contexts(
     resources: Resources, plans: Sequence[Plan], rankings: ChannelRankings, now: float
 ) -> list[RankingContext]:
@@ -264,10 +180,10 @@ def _context(
     reranking = rerankers(
         plan.text, by_channel, resources.pairs, tuned, wanted=plan.channels, texts_of=resources.texts_of
     )
-    moment = RequestContext(plan.query, now, resources.facts, nearness_to_session(by_channel, plan.query.memory))
-    available = available_signals(moment)
+    nearness = nearness_to_session(by_channel, plan.query.memory)
+    available = available_signals(resources.facts, plan.query, in_session=nearness is not None)
     available |= reranking.used.keys()
-    if tuned.pseudo_relevance.first and vectors_of(by_channel) is not None:
+    if tuned.pseudo_relevance.first and Channel.DENSE in by_channel and by_channel[Channel.DENSE].vectors is not None:
         available |= {Signal.PSEUDO_RELEVANCE}
     answered = answering(by_channel)
     active = active_signals(answered, tuned.without_signals, available=available)
@@ -280,7 +196,9 @@ def _context(
         reading=reading,
         weights=weights,
         draws=draws,
-        moment=moment,
+        now=now,
+        facts=resources.facts,
+        nearness=nearness,
         past=past,
         representatives=resources.places.representatives(beliefs.aliases) if tuned.fusion is FusionMode.LEARNED else {},
     )

@@ -22,7 +22,7 @@ from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache, open_channels
 from weft.retrieval.pipeline import Pipeline
 from weft.retrieval.query.near import Encode, QuestionIndex
-from weft.retrieval.ranking.passages import Headings
+from weft.retrieval.ranking.final_score import Headings
 from weft.retrieval.settings import RetrievalSettings
 from weft.retrieval.snapshot.documents import read_facts
 from weft.retrieval.snapshot.places import ContentLocator

@@ -84,7 +84,6 @@ class ScopeSettings(Section):
     """Which domain each agent is at home in."""
 
     homes: Mapping[str, Domain]
-    agreement_weight: Share
 
 
 class ShiftSettings(Section):

@@ -21,8 +21,7 @@ from weft.catalog.live import Reach
 from weft.consolidation.candidate import Proposal
 from weft.consolidation.night import StepResult
 from weft.consolidation.report.findings import Findings
-from weft.consolidation.report.page import NightPage, page_of
-from weft.consolidation.report.writing import metrics_of, pictures_of
+from weft.consolidation.report.writing import NightPage, metrics_of, page_of, pictures_of
 from weft.consolidation.steps.expiry import expired, stale
 from weft.consolidation.steps.gate import Decision, GateVerdict
 from weft.consolidation.steps.lessons import lesson_changes
@@ -110,7 +109,7 @@ def test_every_step_shows_its_examples_by_one_form() -> None:
         (Decision.REVIEW, None, SECOND, "waits", ["promote v000002", "refuse v000002", ""]),
         (Decision.REVIEW, SECOND, SECOND, "live", ["promote v000001", "promote v000000"]),
         (Decision.SAFE, SECOND, SECOND, "live", ["promote v000001", "promote v000000"]),
-        (Decision.SAFE, None, None, "rehearsal", ["jobs.consolidate"]),
+        (Decision.SAFE, None, None, "rehearsal", ["weft consolidate"]),
     ],
 )
 def test_the_decision_comes_first_with_the_commands_that_change_it(

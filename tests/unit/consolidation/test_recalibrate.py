@@ -24,7 +24,7 @@ def outcomes(rate: np.ndarray, *, per_bin: float) -> ScoreBins:
 
 def test_a_score_that_says_too_much_is_corrected() -> None:
     """CON-8: where a score s is good with probability s², the refitted calibration says about s²."""
-    found = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, RULES)
     assert found.refitted
     assert found.before is not None
     assert found.after is not None
@@ -40,28 +40,28 @@ def test_a_score_that_says_too_much_is_corrected() -> None:
 def test_too_little_evidence_keeps_the_former_calibration(per_bin: float) -> None:
     """CON-8: 20 observations calibrate nothing, none even less, and both say so."""
     former = ScoreCalibration(Isotonic((0.0, 1.0), (0.0, 1.0)))
-    found = recalibrate(outcomes(SCORES, per_bin=per_bin), former, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES, per_bin=per_bin), former, RULES)
     assert (found.calibration, found.refitted) == (former, False)
     assert "insufficient evidence" in found.reason
 
 
 def test_outcomes_of_one_kind_only_are_too_little() -> None:
     """CON-8: a thousand good results do not tell where bad ones begin."""
-    found = recalibrate(outcomes(np.ones(20), per_bin=50.0), None, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(np.ones(20), per_bin=50.0), None, RULES)
     assert (found.calibration, found.refitted) == (None, False)
 
 
 def test_a_former_calibration_that_predicts_better_stays() -> None:
     """CON-8: a refit on few outcomes does not replace the truth."""
     truth = ScoreCalibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
-    found = recalibrate(outcomes(SCORES**2, per_bin=5.0), truth, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES**2, per_bin=5.0), truth, RULES)
     assert (found.calibration, found.refitted) == (truth, False)
     assert "predicts better" in found.reason
 
 
 def test_a_calibration_that_is_no_better_than_the_raw_score_stays_out() -> None:
     """CON-8, OPS-15: where a score s is good with probability s, whatever is fitted to it only adds noise."""
-    found = recalibrate(outcomes(SCORES, per_bin=20.0), None, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES, per_bin=20.0), None, RULES)
     assert (found.calibration, found.refitted) == (None, False)
     assert "the raw score predicts as well or better: held-out log loss" in found.reason
     assert found.after == found.before
@@ -70,7 +70,7 @@ def test_a_calibration_that_is_no_better_than_the_raw_score_stays_out() -> None:
 def test_a_former_calibration_that_has_become_worse_than_the_raw_score_goes() -> None:
     """CON-8, OPS-15: it predicted s² once, and the score has come to mean what it says."""
     former = ScoreCalibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())))
-    found = recalibrate(outcomes(SCORES, per_bin=20.0), former, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES, per_bin=20.0), former, RULES)
     assert (found.calibration, found.refitted) == (None, False)
     assert found.after is not None
     assert found.before is not None
@@ -82,7 +82,7 @@ def test_curves_of_matches_do_not_need_a_calibration_of_scores(curves: MatchCali
     """CON-8, RET-15: they come with scores that are left as they are; without new ones the former stay."""
     match = MatchCalibration(None, MatchCurve(4.0, 0.0, -2.0), None)
     former = ScoreCalibration(Isotonic(tuple(SCORES.tolist()), tuple((SCORES**2).tolist())), match)
-    found = recalibrate(outcomes(SCORES, per_bin=20.0), former, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES, per_bin=20.0), former, RULES)
     calibration = with_matches(found, curves, former, None, RULES).calibration
     assert calibration is not None
     assert calibration.match == (curves or match)
@@ -91,7 +91,7 @@ def test_curves_of_matches_do_not_need_a_calibration_of_scores(curves: MatchCali
 
 def test_bands_with_few_observations_are_marked() -> None:
     """CON-8: the reported bands are those people act on, and one with under 20 items says so."""
-    found = recalibrate(outcomes(SCORES, per_bin=9.0), None, SETTINGS.learning, RULES)
+    found = recalibrate(outcomes(SCORES, per_bin=9.0), None, RULES)
     assert found.before is not None
     assert [(band.lower, band.upper) for band in found.before.bands] == [(0.9, 1.0), (0.8, 0.9), (0.7, 0.8), (0.6, 0.7)]
     assert [band.sufficient for band in found.before.bands] == [False] * 4  # two bins of 9 each
@@ -107,7 +107,7 @@ def test_bands_with_few_observations_are_marked() -> None:
 )
 def test_probes_that_bound_nothing_are_told_of(kinds: list[list[MatchFeatures]], told: str | None) -> None:
     """RET-15, CON-8: where no threshold can be had, the night says why."""
-    fit = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, SETTINGS.learning, RULES)
+    fit = recalibrate(outcomes(SCORES**2, per_bin=500.0), None, RULES)
     curves = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)
     found = with_matches(fit, curves, None, lambda: kinds, RULES)
     assert found.calibration is not None

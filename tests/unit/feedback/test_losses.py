@@ -142,7 +142,7 @@ def test_another_number_of_partitions_cannot_be_accepted(tmp_path: Path) -> None
     """FBK-5: keys lie elsewhere; a new store is the way on."""
     consumed(tmp_path, log_of(*sessions(6)))
     again = FakeLog.of(records(sessions(3)), partitions=2)  # type: ignore[arg-type]
-    with pytest.raises(WrongLogError, match=r"expected topic id .*jobs\.consolidate --adopt"):
+    with pytest.raises(WrongLogError, match=r"expected topic id .*weft consolidate --adopt"):
         accept(tmp_path, again)
 
 

@@ -117,5 +117,5 @@ def test_a_state_of_another_version_is_named_and_left_as_it_is(tmp_path: Path) -
         connection.commit()
     with pytest.raises(StoreError, match=f"expected a partition's state of format {FORMAT}, found 0: another version"):
         Updater.open(FakeSource(log), tmp_path, [0], RULES)
-    with pytest.raises(StoreError, match=r"jobs\.consolidate --adopt"):
+    with pytest.raises(StoreError, match="weft consolidate --adopt"):
         list(states_in(tmp_path, RULES))

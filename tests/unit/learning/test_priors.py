@@ -26,7 +26,7 @@ def test_every_number_in_the_priors_has_a_comment_on_why() -> None:
     ("assignment", "complaint"),
     [
         ("priors.signals.weights.code.vector=-1", "greater than or equal to 0"),
-        ("priors.signals.variance_factor={code: 1}", "missing .*academic"),
+        ("priors.lessons.sources={other: 0.5}", "missing .*agent_inference"),
         ("priors.decay.domains.code.rate_hours=0", "greater than 0"),
         ("priors.pooling.initial=1000", "minimum <= initial <= maximum"),
         ("priors.usage.half_life_days=.inf", "finite"),

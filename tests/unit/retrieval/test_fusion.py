@@ -6,17 +6,17 @@ import pytest
 
 from tests.support.candidate_tables import a_hit, a_table, told
 from weft.domain.ranking import Channel, ChannelHit
+from weft.retrieval.ranking.batch import RankingBatch
 from weft.retrieval.ranking.fusion import (
     reciprocal_rank_fusion,
     relative_score_fusion,
 )
-from weft.retrieval.ranking.table import Candidates
 
 DENSE, LEXICAL = Channel.DENSE, Channel.LEXICAL
 EQUAL = {DENSE: 1.0, LEXICAL: 1.0}
 
 
-def candidates(dense: Sequence[tuple[str, float]], lexical: Sequence[tuple[str, float]]) -> Candidates:
+def candidates(dense: Sequence[tuple[str, float]], lexical: Sequence[tuple[str, float]]) -> RankingBatch:
     found: dict[str, dict[Channel, ChannelHit]] = {}
     for channel, hits in ((DENSE, dense), (LEXICAL, lexical)):
         for rank, (name, score) in enumerate(hits, start=1):
@@ -27,11 +27,11 @@ def candidates(dense: Sequence[tuple[str, float]], lexical: Sequence[tuple[str, 
 FOUND = candidates(dense=[("a", 0.9), ("b", 0.7), ("c", 0.5)], lexical=[("b", 12.0), ("d", 6.0)])
 
 
-def scores(fused: Candidates) -> dict[str, float]:
+def scores(fused: RankingBatch) -> dict[str, float]:
     return {candidate.text: candidate.score for candidate in told(fused)}
 
 
-def names(fused: Candidates) -> list[str]:
+def names(fused: RankingBatch) -> list[str]:
     return [candidate.text for candidate in told(fused)]
 
 

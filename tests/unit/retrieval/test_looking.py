@@ -34,7 +34,7 @@ class Slow:
         assert self.may_go_on.wait(WAIT_S)
         if self.fails is not None:
             raise self.fails
-        return replace(a_snapshot(self.generation, GenerationId("g")), learned=VersionName(f"v{self.version}"))
+        return replace(a_snapshot(self.generation, GenerationId("g")), version=VersionName(f"v{self.version}"))
 
 
 class Searching:
@@ -56,7 +56,7 @@ class Searching:
         """Wait until a look that is under way has ended."""
         self.source.may_go_on.set()
         for _ in range(int(WAIT_S * 100)):
-            if self.searcher._held.snapshot.learned == f"v{version}":
+            if self.searcher._held.snapshot.version == f"v{version}":
                 return
             threading.Event().wait(0.01)
         raise AssertionError(f"expected version v{version} to be read within {WAIT_S:g} s")
@@ -141,4 +141,4 @@ def test_closing_waits_for_a_look(once_slow: Searching) -> None:
     assert source.reading.wait(WAIT_S)
     threading.Timer(0.05, source.may_go_on.set).start()
     once_slow.searcher.close()
-    assert once_slow.searcher._held.snapshot.learned == "v2"
+    assert once_slow.searcher._held.snapshot.version == "v2"

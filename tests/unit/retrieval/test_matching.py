@@ -19,9 +19,8 @@ from weft.embedding.late_interaction import max_similarities, quantised
 from weft.feedback.events.producer import impression_of
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
-from weft.retrieval.answer.confidence import with_verdict_request
-from weft.retrieval.answer.explain import is_praised
 from weft.retrieval.answer.trace import answer_as_json
+from weft.retrieval.answers import is_praised, with_verdict_request
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import FusionMode
 

@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.candidate_tables import AHit, a_hit, a_table, told
+from tests.support.candidate_tables import AHit, a_context, a_hit, a_table, asked_with, told
 from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_searcher, settings
 from weft.domain.documents import ContentType, Domain
 from weft.domain.ranking import Answer, Channel, ChannelHit, Signal, WeightBelief
-from weft.retrieval.answer.explain import Candidate
-from weft.retrieval.ranking.final_score import NEUTRAL, PASSAGE, in_units, with_neutral_terms
-from weft.retrieval.ranking.fusion import SignalWeight, SignalWeights, weighed
-from weft.retrieval.ranking.passages import Headings
+from weft.retrieval.answers import Candidate
+from weft.retrieval.ranking.context import SignalWeight, SignalWeights
+from weft.retrieval.ranking.final_score import NEUTRAL, PASSAGE, Headings, in_units, with_neutral_terms
+from weft.retrieval.ranking.fusion import weighed
 
 
 def a_passage(name: str, score: float, uri: str = "page", *heading_path: str) -> AHit:
@@ -29,8 +29,8 @@ def a_passage(name: str, score: float, uri: str = "page", *heading_path: str) ->
 
 def pages(*hits: AHit, question: str = "", **changes: object) -> list[Candidate]:
     """Pages as they are ranked, with the passage that is shown of each."""
-    table = a_table(*hits)
-    named = Headings(table.occurrences.store).named([question])
+    table = a_table(*hits, context=a_context(a_query(question)))
+    named = Headings(table.occurrences.store).named(table.contexts)
     return told(in_units(table, settings(**changes), np.zeros(len(table)), named))
 
 
@@ -153,7 +153,7 @@ def test_a_signal_that_says_nothing_adds_the_same_in_every_domain(
     fresh = np.full(len(table), says_nothing * 0.7)
     fresh[0] += fresher
     told_signals = table.with_signals({Signal.FRESHNESS: fresh, Signal.TRUST: np.full(len(table), says_nothing)})
-    alike = with_neutral_terms(weighed(told_signals, [evenly(weights)], of=QUALITY), [evenly(weights)], of=QUALITY)
+    alike = with_neutral_terms(weighed(asked_with(told_signals, evenly(weights)), QUALITY), QUALITY)
     first, *others = told(alike)
     amounts = [each.score - 0.5 for each in others]
     assert amounts == pytest.approx([amounts[0]] * len(amounts))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from weft.retrieval.query.plan import bounded
+from weft.retrieval.query.understanding import bounded
 
 
 def test_a_query_within_the_limits_passes_unchanged() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from tests.support.candidate_tables import AHit, a_hit, a_table
+from tests.support.candidate_tables import AHit, a_context, a_hit, a_table
 from tests.support.candidate_tables import told as told_of
 from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, a_place, a_query, a_searcher, settings
@@ -19,7 +19,7 @@ from weft.indexes.graph.graph import EdgeKind
 from weft.retrieval.answer.reasons import reasons
 from weft.retrieval.answer.trace import result_as_json
 from weft.retrieval.ranking.final_score import REPEATED
-from weft.retrieval.ranking.signals import RequestContext, with_propagated, with_quality
+from weft.retrieval.ranking.signals import with_propagated, with_quality
 from weft.retrieval.snapshot.documents import GenerationFacts, read_facts
 
 HOUR = 3600.0
@@ -127,8 +127,8 @@ def test_explanations_name_the_quadrant_with_its_confidence() -> None:
 def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:
     """RET-13: the parse's quality times the share of the unit that the chunk holds."""
     facts = GenerationFacts(available_signals=frozenset({Signal.STRUCTURE}), structure=np.array([1.0, 0.8 * 0.5]))
-    found = a_table(a_hit("text", {}, places=(a_place("a", "text", place=1),)))
-    seen = with_quality(found, [EvenBeliefs()], [RequestContext(a_query("q"), NOW, facts)], settings().quality)
+    found = a_table(a_hit("text", {}, places=(a_place("a", "text", place=1),)), context=a_context(facts=facts))
+    seen = with_quality(found, settings().quality)
     assert seen.signal(Signal.STRUCTURE).tolist() == pytest.approx([0.4])
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.retrieval_fakes import NOW, MemoryGeneration, MemorySource, a_query, settings
-from weft.catalog.bases import MemoryStore
+from weft.catalog.catalog import MemoryStore
 from weft.domain.errors import StoreError
 from weft.domain.ids import SessionId
 from weft.domain.ranking import Answer, Query, Repeats

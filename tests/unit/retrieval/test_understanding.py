@@ -27,7 +27,6 @@ from weft.retrieval.query.understanding import (
     inferred_filters,
     query_type,
 )
-from weft.retrieval.ranking.final_score import ACROSS
 from weft.retrieval.snapshot.documents import GenerationFacts
 
 TUNED = settings().understanding
@@ -356,22 +355,6 @@ def test_an_agent_searches_its_home_unless_it_asks_for_more() -> None:
     assert at_home.understanding.home == "code"
     for more in ({"across_domains": True}, {"domain": Domain.GENERAL}, {"agent": "other"}):
         assert len(searcher.search(a_query("apple", **{"agent": "coder", **more})).results) == 2
-
-
-def test_across_domains_agreement_and_diversity_of_sources_count() -> None:
-    """RET-5: (found by words and meaning + 1 / rank within its own domain) / 2, as a contribution of its own."""
-    facts = {name: {"domain": Domain.CODE} for name in "ab"}
-    texts = {"a": ["red apple pie"], "b": ["red apple"], "t": ["red apple text"]}
-    searcher = a_searcher(MemoryGeneration(texts, facts), **understanding(scope={"agreement_weight": 0.5}))
-    plain = searcher.search(a_query("red apple pie"))
-    assert all(part.name != ACROSS for result in plain.results for part in result.contributions)
-    across = searcher.search(a_query("red apple pie", across_domains=True))
-    added = {
-        result.uris[0]: part.value for result in across.results for part in result.contributions if part.name == ACROSS
-    }
-    assert added == pytest.approx({"a": (1 + 1) / 2, "b": (1 + 1 / 2) / 2, "t": (1 + 1) / 2})
-    off = a_searcher(MemoryGeneration(texts, facts), **understanding(scope={"agreement_weight": 0.0}))
-    assert off.search(a_query("red apple pie", across_domains=True)).results == plain.results
 
 
 def test_a_query_leaves_its_query_as_it_was() -> None:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import BUNDLED, probes
@@ -36,9 +35,6 @@ from weft.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_
 from weft.runtime.storage.files import files_below
 from weft.runtime.storage.sqlite import blob_key
 from weft.settings import Settings
-
-if TYPE_CHECKING:
-    from weft.app.searching.searcher_pool import SearcherPool
 
 PRODUCT_THREADS = 1
 """Of one product of vectors, while a job searches: more halve the searches a second on two cores."""
@@ -67,7 +63,7 @@ def load_engines(settings: Settings) -> Engines:
         ModelUnavailableError: One of them cannot be found or loaded.
         ConfigurationError: Another precision is asked for than that of the vectors.
     """
-    # Only who encodes waits for PyTorch.
+    # PyTorch takes 1.5 s to import: only who encodes waits for it.
     from weft.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
 
     threads = {"threads": settings.retrieval.encode_threads}
@@ -147,25 +143,6 @@ def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
 
 
 @contextmanager
-def answering(settings: Settings, queries: int) -> Iterator[Searcher | SearcherPool]:
-    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
-
-    Raises:
-        NothingPublishedError: No generation is live.
-    """
-    processes = settings.retrieval.spread.worth(queries)
-    if processes == 1:
-        with opened(settings) as searcher:
-            yield searcher
-        return
-    require_published(settings)
-    from weft.app.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
-
-    with SearcherPool(settings, processes=processes) as pool:
-        yield pool
-
-
-@contextmanager
 def opened(settings: Settings) -> Iterator[Searcher]:
     """A searcher over what is live in the store, which keeps there what sessions remember.
 
@@ -186,7 +163,7 @@ def require_published(settings: Settings) -> None:
     """Before an encoder is loaded in vain."""
     if Catalog(Path(settings.storage.root)).pointer().generation is None:
         raise NothingPublishedError(
-            f"expected a live generation in {settings.storage.root}, found none: run `python -m jobs.reindex --source "
+            f"expected a live generation in {settings.storage.root}, found none: run `weft index --source "
             f"PATH --store {settings.storage.root}` first"
         )
 

@@ -1,12 +1,13 @@
-"""What is live in a store, held still, so that queries can be asked of it again and again."""
+"""Many queries at once, by processes where these pay; also of what is live held still, again and again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from weft.app.searching.engines import Engines, LoadEngines, load_engines, source_of
+from weft.app.searching.engines import Engines, LoadEngines, load_engines, opened, require_published, source_of
 from weft.app.searching.views import OpenViews, View, interleaved
 from weft.catalog.overlays import SessionListing
 from weft.domain.ranking import Answer, Query, ScoredResults
@@ -70,9 +71,7 @@ class StoreReplay:
         """Processes, started for the first queries that pay for them; None where these do not."""
         processes = self._settings.retrieval.spread.worth(self._times * len(queries))
         if self._pool is None and processes > 1:
-            from weft.app.searching.searcher_pool import SearcherPool  # noqa: PLC0415  only who needs Ray waits for it
-
-            self._pool = SearcherPool(self._settings, processes=processes, load=self._load)
+            self._pool = _pool(self._settings, processes, self._load)
         return self._pool
 
     def close(self) -> None:
@@ -102,3 +101,27 @@ def caching_engines(settings: Settings) -> Engines:
     """The configured models, over generations: all are asked once for what does not change from time to time."""
     engines = load_engines(settings)
     return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=remembered)
+
+
+@contextmanager
+def answering(settings: Settings, queries: int) -> Iterator[Searcher | SearcherPool]:
+    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
+
+    Raises:
+        NothingPublishedError: No generation is live.
+    """
+    processes = settings.retrieval.spread.worth(queries)
+    if processes == 1:
+        with opened(settings) as searcher:
+            yield searcher
+        return
+    require_published(settings)
+    with _pool(settings, processes, load_engines) as pool:
+        yield pool
+
+
+def _pool(settings: Settings, processes: int, load: LoadEngines) -> SearcherPool:
+    # Ray takes .3 s to import: only who has enough queries waits for it.
+    from weft.app.searching.searcher_pool import SearcherPool  # noqa: PLC0415
+
+    return SearcherPool(settings, processes=processes, load=load)

@@ -1,6 +1,6 @@
 """Run a Kafka-protocol broker on this machine, for trying things out: everything it holds ends with it.
 
-    python -m jobs.broker [--port 9092]
+    weft broker [--port 9092]
 
 In production weft talks to Apache Kafka; every job takes `--bootstrap`, or `kafka.bootstrap` in the configuration.
 Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port taken, it died), 2 usage.

@@ -1,6 +1,6 @@
 """Run the night: fold the day's evidence into a learned version, calibrate, judge, publish and report it in MLflow.
 
-    python -m jobs.consolidate --store DIR [--adopt DIR] [--dry-run] [--json]
+    weft consolidate --store DIR [--adopt DIR] [--dry-run] [--json]
 
 Queries of the query log are asked again for the gate, where there are any. Retrieval is measured before and after, on
 judged questions and on the store's own; MLflow draws it over nights. It can be killed at any instant and started again:

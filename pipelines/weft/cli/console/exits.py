@@ -33,7 +33,7 @@ def exit_code(name: str, run: Callable[[], object]) -> int:
     try:
         run()
     except (WeftError, OSError) as error:
-        from weft.cli.console.terminal import refusal  # noqa: PLC0415  it loads what the help does without
+        from weft.cli.console.terminal import refusal  # noqa: PLC0415  .04 s: rich, which the help does without
 
         sys.stderr.write(refusal(name, error))
         return 1

@@ -6,6 +6,8 @@ import logging
 import re
 import sys
 
+from rich.logging import RichHandler
+
 from weft.cli.console.terminal import stderr, visible
 from weft.runtime.clock import Clock, system_clock
 
@@ -69,8 +71,6 @@ def _handler() -> logging.Handler:
     """Where logs go: coloured on a terminal; elsewhere one line a message, with its date, as files of logs have it."""
     handler: logging.Handler
     if stderr.is_terminal:
-        from rich.logging import RichHandler  # noqa: PLC0415  a pipe needs none of it
-
         handler = RichHandler(console=stderr, show_path=False)
         handler.setFormatter(LogLines(datefmt="%H:%M:%S"))
     else:

@@ -76,7 +76,7 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
     root = Path(str(options.store))
     event = asked.get("hook_event_name")
     if event in {"Stop", "SubagentStop", "SessionEnd"}:
-        from weft.app.lessons.session_end import tell_session  # noqa: PLC0415  settings and Kafka: a second
+        from weft.app.lessons.session_end import tell_session  # noqa: PLC0415  1.2 s: settings, Kafka
 
         tell_session(root, asked, bootstrap=options.bootstrap, note=_note)
         return
@@ -104,7 +104,7 @@ def _answer(asked: Mapping[str, Any], options: SimpleNamespace) -> None:
 
 
 def _made(root: Path) -> Path:
-    from weft.app.lessons.keeping import write_board  # noqa: PLC0415  settings and evidence: a second
+    from weft.app.lessons.keeping import write_board  # noqa: PLC0415  .8 s: settings, evidence
 
     return write_board(root)
 

@@ -1,8 +1,8 @@
 """Measure retrieval on a data set in BEIR layout, and compare what can be compared.
 
-    python -m jobs.evaluate --dataset DIR --split test [--store DIR] [--channels lexical,dense] [--fusion learned]
-    python -m jobs.evaluate --dataset DIR --split test --compare A B
-    python -m jobs.evaluate --store DIR [--days 7] [--bootstrap HOST:PORT] [--judgements FILE] [--compare A B]
+    weft evaluate --dataset DIR --split test [--store DIR] [--channels lexical,dense] [--fusion learned]
+    weft evaluate --dataset DIR --split test --compare A B
+    weft evaluate --store DIR [--days 7] [--bootstrap HOST:PORT] [--judgements FILE] [--compare A B]
 
 The corpus is indexed below the store once for the settings that matter, and found there afterwards. Queries are asked
 one by one, each within its group where the data set has groups. `--run-file` writes what was returned as TREC does.

@@ -1,6 +1,6 @@
 """Ask one question after the other, and say what the results are worth: the shortest way around the loop.
 
-    python -m jobs.ask --store DIR [--bootstrap HOST:PORT] [-k 5]
+    weft ask --store DIR [--bootstrap HOST:PORT] [-k 5]
 
 A line is a question, or says something about the answer to the last one:
 
@@ -10,8 +10,8 @@ A line is a question, or says something about the answer to the last one:
     + docs/cache.md#where   that is the right answer, shown or not; - the same says that it is wrong
 
 With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
-(`python -m jobs.update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
-Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `jobs.search` are.
+(`weft update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
+Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `weft search` are.
 Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker, or one that lost what was said),
 2 usage.
 """
@@ -35,13 +35,12 @@ from rich.text import Text
 from weft.app.searching.engines import opened
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import dim, markup, show
-from weft.cli.console.terminal import note, visible, warn
-from weft.cli.searches.search import new_id, shown
+from weft.cli.console.terminal import visible, warn
+from weft.cli.searches.search import connected, new_id, shown
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
 from weft.evaluation.queries.writer import QueryLog
-from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.answer.reasons import reason
 from weft.retrieval.answer.trace import explained
 from weft.retrieval.searcher import Searcher
@@ -84,11 +83,7 @@ def ask(
         searcher = open_.enter_context(opened(settings))
         producer = None
         if bootstrap is not None:
-            from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
-
-            producer = open_.enter_context(closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)))
-            if settings.feedback.key is None:
-                note(WITHOUT_KEY)
+            producer = open_.enter_context(closing(connected(settings)))
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = AskLoop(searcher, producer, log, settings, who)
         show(dim(HELP))

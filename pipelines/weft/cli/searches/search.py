@@ -1,7 +1,7 @@
 """Answer a query, or a file of queries, from what is live in the store.
 
-    python -m jobs.search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
-    python -m jobs.search --queries FILE --store DIR --json
+    weft search "how is a checkpoint written" --store DIR [-k N] [--explain] [--json]
+    weft search --queries FILE --store DIR --json
 
 A query has three operators. Texts with a "phrase in quotation marks" or with a +word rank before others, and texts with
 a -word are left out. If no text has what an operator asks for, the answer says so. All else is words. A file of queries
@@ -30,7 +30,7 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from weft.app.searching.engines import answering
+from weft.app.searching.replay import answering
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import Result, Shown, dim, markup
 from weft.cli.console.terminal import plain, warn
@@ -269,15 +269,22 @@ def channel_names(text: str) -> list[str]:
 
 
 def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
-    from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415  only who has a broker needs Kafka
-
-    with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
-        if settings.feedback.key is None:
-            warn(WITHOUT_KEY)
+    with closing(connected(settings)) as producer:
         tell(answers, producer)
         producer.flush()
         if producer.lost:
             raise typer.Exit(1)
+
+
+def connected(settings: Settings) -> FeedbackProducer:
+    """A producer, and a word where anybody could speak for anybody."""
+    # Kafka's clients take .2 s to import: only who names a broker waits for them.
+    from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
+
+    producer = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
+    if settings.feedback.key is None:
+        warn(WITHOUT_KEY)
+    return producer
 
 
 def tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:

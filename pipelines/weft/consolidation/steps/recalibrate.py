@@ -16,13 +16,14 @@ from weft.learning.calibration.reliability import Band, Predictions, Reliability
 from weft.learning.calibration.scores import UNCHANGED, ScoreBins, ScoreCalibration, calibrate, score_bins
 from weft.learning.observe.allowances import within_allowances
 from weft.learning.parameters import RELEVANCE_BINS
-from weft.learning.priors import LearningSettings, VerdictPrior
+from weft.learning.priors import VerdictPrior
 
 _PER_OUTCOME = 5  # good and bad outcomes each: a calibration needs both
 _BANDS = (0.6, 0.7, 0.8, 0.9, 1.0)  # bounds of the bands that a report has: confidences that people act on (CON-8)
 _BAND_MINIMUM = 20  # items in a band, below which it is marked insufficient
 _DEVIATION_LIMIT = 0.15  # of a band's outcome from its prediction, beyond which a report asks for recalibration (CON-8)
 _LEVEL = 0.9  # of the intervals around observed shares, as in the intervals of weights
+_SMOOTHING = 1.0  # outcomes at the overall rate in each bin: no bin is certain for lack of outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +61,13 @@ class Recalibrate:
         former = context.candidate.live.part(ScoreCalibration)
         evidence = within_allowances(context.learned.evidence, alone=priors.robustness.alone)
         outcomes = score_bins(evidence, priors.recency, now=night.now)
-        scores = recalibrate(outcomes, former, context.settings.learning, rules)
+        scores = recalibrate(outcomes, former, rules)
         curves = curves_of(match_bins(evidence, priors, now=night.now), priors.verdicts, rules, night.look)
         calibration = with_matches(scores, curves, former, night.probe, rules)
         return StepResult(part=calibration.calibration, note=calibration.reason, outcome=calibration)
 
 
-def recalibrate(
-    outcomes: ScoreBins, former: ScoreCalibration | None, learning: LearningSettings, settings: CalibrationSettings
-) -> Recalibration:
+def recalibrate(outcomes: ScoreBins, former: ScoreCalibration | None, settings: CalibrationSettings) -> Recalibration:
     """Fit a calibration to the outcomes and take it if it predicts held-out ones better than the raw score does.
 
     It must predict them as well as the former one, too, as far as that one is better than the raw score. Better is a
@@ -81,7 +80,7 @@ def recalibrate(
     before = raw if former is None else _measured(_predictions(former, outcomes))
     if lacking:
         return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
-    fit = calibrate(outcomes, folds=FOLDS, seed=SEED, smoothing=learning.calibration_smoothing)
+    fit = calibrate(outcomes, folds=FOLDS, seed=SEED, smoothing=_SMOOTHING)
     after = _measured(fit.held_out)
     loss, former_loss, raw_loss = (one.measures.log_loss for one in (after, before, raw))
     losses = f"held-out log loss {loss:.4f}, before {former_loss:.4f}, raw score {raw_loss:.4f}"

@@ -49,7 +49,7 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
         if settings.device == "cuda":
             raise ConfigurationError(
                 "embedding.device: expected cpu or auto, for these vectors are computed in int8, found cuda: use auto, "
-                "or move the store by `python -m jobs.reindex --full --set embedding.precision=bf16`"
+                "or move the store by `weft index --full --set embedding.precision=bf16`"
             )
         warn_if_slow(precision)
         int8_encoder: Encoder = pkgutil.resolve_name(_INT8)(folder, settings)

@@ -126,7 +126,7 @@ def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: boo
         return wanted
     raise ConfigurationError(
         f"embedding.precision: expected {there}, in which the vectors of {name} in this store were made, found "
-        f"{wanted}: use auto, or move the store by `python -m jobs.reindex --full --set embedding.precision={wanted}`"
+        f"{wanted}: use auto, or move the store by `weft index --full --set embedding.precision={wanted}`"
     )
 
 
@@ -134,7 +134,7 @@ def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: boo
 def _say_slow(precision: str) -> None:
     log.warning(
         "embedding.precision: this processor has no instructions for %s, in which the store was made: texts are "
-        "encoded at %s of the speed of fp32; move it by `python -m jobs.reindex --full "
+        "encoded at %s of the speed of fp32; move it by `weft index --full "
         "--set embedding.precision=fp32`",
         precision,
         _SPEED[precision],

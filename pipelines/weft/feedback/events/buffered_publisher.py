@@ -1,4 +1,4 @@
-"""A publisher for services that start before their broker: what is said meanwhile waits, in bounded memory (FBK-2)."""
+"""What carries events, also for services that start before their broker: what is said meanwhile waits (FBK-2)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,35 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from weft.domain.errors import BrokerUnavailableError, ConfigurationError, InvalidEventError, WeftError
 
-if TYPE_CHECKING:
-    from weft.feedback.events.producer import Publisher
-
 _log = logging.getLogger(__name__)
+
+
+class Publisher(Protocol):
+    """Carries keyed records to one topic, in the order they were sent per key.
+
+    Attributes:
+        waiting: Records that `send` took, neither acknowledged nor lost yet.
+        lost: Records that `send` took, and that no broker will have.
+    """
+
+    @property
+    def waiting(self) -> int: ...  # noqa: D102
+
+    @property
+    def lost(self) -> int: ...  # noqa: D102
+
+    def send(self, key: bytes, value: bytes) -> None:
+        """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
+
+    def flush(self) -> None:
+        """Wait until all are acknowledged; BrokerUnavailableError or ConfigurationError when one was not."""
+
+    def close(self) -> int:
+        """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
 
 
 class BufferedPublisher:
@@ -24,7 +45,7 @@ class BufferedPublisher:
     take one, that one and all later ones wait again. All methods may be called from any thread; `flush` and `close`
     wait, and `send` only as long as the publisher it hands to.
 
-    Implements `weft.feedback.events.producer.Publisher`.
+    Implements `Publisher`.
     """
 
     def __init__(

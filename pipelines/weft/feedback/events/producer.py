@@ -8,7 +8,7 @@ import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
@@ -36,7 +36,7 @@ from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query
 from weft.domain.signatures import SigningKey, principal_of, session_of
 from weft.feedback.events.authenticity import signed, token_of
-from weft.feedback.events.buffered_publisher import BufferedPublisher
+from weft.feedback.events.buffered_publisher import BufferedPublisher, Publisher
 from weft.feedback.events.codec import encode
 from weft.feedback.events.lesson_events import LessonEvents
 from weft.feedback.events.trigger_terms import trigger_terms
@@ -98,30 +98,6 @@ def _share(value: float) -> float:
 _log = logging.getLogger(__name__)
 
 _WAITING_BYTES = 33_554_432  # as much as the client itself keeps: some thousand impressions
-
-
-class Publisher(Protocol):
-    """Carries keyed records to one topic, in the order they were sent per key.
-
-    Attributes:
-        waiting: Records that `send` took, neither acknowledged nor lost yet.
-        lost: Records that `send` took, and that no broker will have.
-    """
-
-    @property
-    def waiting(self) -> int: ...  # noqa: D102
-
-    @property
-    def lost(self) -> int: ...  # noqa: D102
-
-    def send(self, key: bytes, value: bytes) -> None:
-        """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
-
-    def flush(self) -> None:
-        """Wait until all are acknowledged; BrokerUnavailableError or ConfigurationError when one was not."""
-
-    def close(self) -> int:
-        """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
 
 
 class FeedbackProducer(LessonEvents):

@@ -25,7 +25,7 @@ FORMAT = 2
 """Of a state's tables: it moves with every change of `schema.sql`."""
 
 _COUNTED = {"waiting", "open_sessions", "reasons"}  # are read from other tables than `progress`
-_NEW_STORE = "a new store for the new one: `jobs.consolidate --adopt` takes over there what was learned here"
+_NEW_STORE = "a new store for the new one: `weft consolidate --adopt` takes over there what was learned here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -
         raise WrongLogError(
             f"partition {partition}: expected topic id {report.topic_id}, found {facts.topic_id}: the topic was "
             f"re-created, without {_unread(report)}; nothing was applied. If it is the right topic, "
-            "`jobs.update --accept-loss` counts them as lost and reads on from where it starts"
+            "`weft update --accept-loss` counts them as lost and reads on from where it starts"
         )
     for name, stored, present in (
         ("topic", report.topic, facts.topic),
@@ -113,7 +113,7 @@ def require_still_there(report: PartitionReport, log_start: int) -> None:
         first = report.next_offset - report.offset_base
         raise WrongLogError(
             f"partition {report.partition}: expected offset {first} next, found that the log starts at {first + lost}: "
-            f"{lost} records were deleted unread; nothing was applied. `jobs.update --accept-loss` counts them as lost "
+            f"{lost} records were deleted unread; nothing was applied. `weft update --accept-loss` counts them as lost "
             "and reads on. Keep the topic's retention above the updaters' lag"
         )
 
@@ -138,7 +138,7 @@ def deleted(topic: str, topic_id: str, answer: str) -> WrongLogError:
     identity = f" (id {topic_id})" if topic_id else ""
     return WrongLogError(
         f"expected topic {topic}{identity}, found it deleted: {answer}; nothing was applied. Restore it, or make it "
-        "again with as many partitions: `jobs.update --accept-loss` then counts what it held unread as lost and reads "
+        "again with as many partitions: `weft update --accept-loss` then counts what it held unread as lost and reads "
         "on"
     )
 
@@ -234,7 +234,7 @@ def was_claimed(connection: sqlite3.Connection) -> bool:
         _, _, file = connection.execute("pragma database_list").fetchone()
         raise StoreError(
             f"{file}: expected a partition's state of format {FORMAT}, found {version}: another version left it. "
-            "Go back to that version, or begin a new store, where `jobs.consolidate --adopt` takes over what was "
+            "Go back to that version, or begin a new store, where `weft consolidate --adopt` takes over what was "
             "learned here"
         )
     return True

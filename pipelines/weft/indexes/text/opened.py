@@ -41,7 +41,7 @@ _TOP_DOCS = msgspec.json.Decoder(_TopDocs)
 
 def directory(folder: Path) -> Any:
     """A folder as Lucene sees it."""
-    path = java_class("java.nio.file.Paths").get(str(folder))
+    path = java_class("java.nio.file.Paths").get(str(folder.absolute()))
     return java_class("org.apache.lucene.store.FSDirectory").open(path)
 
 

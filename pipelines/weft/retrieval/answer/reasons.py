@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from weft.domain.links import LinkKind, Quadrant, RelatedDocument
 from weft.domain.ranking import Channel, Contribution, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
+from weft.retrieval.ranking.diversity import SUPERSEDED
 from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
-from weft.retrieval.rerank.succession import SUPERSEDED
 
 MOST = 3
 """Reasons that a result gives."""

@@ -117,6 +117,11 @@ def scores_of(ranked: Ranked) -> ScoreRows:
     return lambda rows: np.array([scores.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
 
 
+def matcher(by_channel: Mapping[Channel, Ranked]) -> ScoreRows | None:
+    """What compares any contents with the query token by token; None where no channel can."""
+    return next((ranked.match_rows for ranked in by_channel.values() if ranked.match_rows is not None), None)
+
+
 class SearchChannel(Protocol):
     """One way to produce ranked candidates; called from a pool's thread, for a batch of queries at a time."""
 

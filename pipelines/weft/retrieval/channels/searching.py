@@ -19,7 +19,7 @@ from weft.embedding.ports import TextEncoder
 from weft.indexes.rows import RowSet
 from weft.learning.observe.triggers import LEARNED, LearnedTriggers
 from weft.retrieval.channels.run import NOTHING, Among, Hits, Ranked, ScoreRows, VectorLookup
-from weft.retrieval.query.plan import Plan
+from weft.retrieval.query.understanding import Plan
 from weft.retrieval.snapshot.ports import TextIndex, TokenEmbeddings, VectorIndex
 
 _WORD = re.compile(r"\w+")

@@ -24,8 +24,7 @@ from weft.retrieval.channels.run import (
     ScoreRows,
     scores_of,
 )
-from weft.retrieval.query.plan import Plan, escalated_plan
-from weft.retrieval.query.understanding import centroid, names_all, only_names, shift_of
+from weft.retrieval.query.understanding import Plan, centroid, escalated_plan, names_all, only_names, shift_of
 from weft.retrieval.settings import ExpansionSettings, RetrievalSettings
 
 _WORD = re.compile(r"[^\W\d_]\w*")

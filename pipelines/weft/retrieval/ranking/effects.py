@@ -8,22 +8,141 @@ finds it first, who called it wrong finds it below the third, whatever others sa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
 from weft.domain.arrays import Flags, Floats, Ints
-from weft.domain.ranking import WeightBelief
+from weft.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts, WeightBelief
 from weft.learning.families.random_effect import random_effects
-from weft.learning.observe.newcomers import capped_weights
-from weft.learning.observe.precedents import Precedents, VerdictTable
+from weft.learning.observe.precedents import VerdictTable
 from weft.learning.priors import OutcomePrior
 from weft.learning.uses import numbered
-from weft.retrieval.channels.run import Hits
-from weft.retrieval.ranking.table import Candidates, ScoreTerm, best_first
+from weft.retrieval.ranking.batch import CHANNEL_AT, RankingBatch, ScoreTerm, best_first
+from weft.retrieval.ranking.context import PastOutcomes, counted
+from weft.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
+
+# What people called results before, counted by who said so, and where each would stand without that (RET-18).
+
+_ROUNDED = 1e-9  # sums of shares are not exact
+_HARDLY = 0.5  # of a person; who counts less than that, hardly counts
+
+
+class RanksWithoutVerdicts(NamedTuple):
+    """Where results of one query would stand, from 1, if nobody had called anything right or wrong."""
+
+    rows: Mapping[int, int]  # by row of the content
+    uris: Mapping[str, int]  # by document, of those that stand for it there
+
+    def of(self, row: int, uris: Sequence[str]) -> int | None:
+        """Of one result: by itself, or else by what stood for its documents; None where nothing finds it."""
+        places = [self.uris[uri] for uri in uris if uri in self.uris]
+        return self.rows.get(row, min(places, default=None))
+
+
+def with_past_verdicts(
+    shown: RankingBatch,  # the results
+    scored: RankingBatch,  # what they were chosen from
+    best_of: Callable[..., RankingBatch],
+    page: Callable[[RankingBatch], RankingBatch],  # what is shown of these
+    settings: RetrievalSettings,
+) -> RankingBatch:
+    """Results with what people called them before; where scores are not learned, that counts for nothing."""
+    outcomes = [each.past for each in shown.contexts]
+    spoken = np.array([each is not None and len(each.verdicts) > 0 for each in outcomes], dtype=bool)
+    if settings.fusion is not FusionMode.LEARNED or not spoken.any():
+        return shown
+    unspoken = replace(scored, contexts=[replace(each, past=None) for each in scored.contexts])
+    ranks = np.delete(scored.merged.ranks[scored.number], CHANNEL_AT[Channel.ANSWERED], axis=1)
+    ranked = unspoken.take(spoken[scored.query] & (ranks > 0).any(axis=1))  # not by what people said alone
+    every = best_of(ranked, every=True)
+    first = page(every.head(every.ks + settings.diversity.depth))
+    before = ranks_without_verdicts(first, every, by_document=settings.unit is ResultUnit.DOCUMENT)
+    return replace(shown, past=past_verdicts(shown, before))
+
+
+def ranks_without_verdicts(
+    page: RankingBatch, every: RankingBatch, *, by_document: bool
+) -> dict[int, RanksWithoutVerdicts]:
+    """Places of each query by its place in the batch: what its page shows first, then all others in their order."""
+    before, first = {}, dict(page.queries)
+    for query, lines in every.queries:
+        shown = page.number[first[query]].tolist() if query in first else []
+        order = list(dict.fromkeys([*shown, *every.number[lines].tolist()]))
+        rows = {row: place for place, row in enumerate(every.merged.row[order].tolist(), start=1)}
+        uris: dict[str, int] = {}
+        for place, number in enumerate(order, start=1):
+            own = every.uris(number) if by_document else ()
+            for uri in (*own, *page.duplicates.get(number, ())):
+                uris.setdefault(uri, place)
+        before[query] = RanksWithoutVerdicts(rows, uris)
+    return before
+
+
+def past_verdicts(candidates: RankingBatch, before: Mapping[int, RanksWithoutVerdicts]) -> dict[int, PastVerdicts]:
+    """What people called candidates before, by the candidate's number; of those of whom anybody said anything."""
+    past: dict[int, PastVerdicts] = {}
+    for query, lines in candidates.queries:
+        past_outcomes, places = candidates.contexts[query].past, before.get(query, RanksWithoutVerdicts({}, {}))
+        if past_outcomes is None:
+            continue
+        for number, row in zip(candidates.number[lines].tolist(), candidates.rows[lines].tolist(), strict=True):
+            some = np.flatnonzero(past_outcomes.verdicts.row == row)
+            if len(some):
+                past[number] = _counted(past_outcomes, some, places.of(row, candidates.uris(number)))
+    return past
+
+
+def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastVerdicts:
+    """The verdicts on one content that were said outright, counted by who said them."""
+    lines, precedents = past_outcomes.verdicts, past_outcomes.precedents
+    some = some[lines.table.spoken[some]]
+    verdicts, factor, own = lines.table.take(some), lines.factor[some], lines.own[some]
+    good, same = verdicts.good > 0.5, factor == 1.0
+    crowd, counts_as = _crowd(verdicts, own, precedents.prior.newcomers)
+
+    def people(among: Flags) -> tuple[int, int, int, int]:
+        """How many called it right and wrong, and right and wrong under near questions."""
+        right, wrong, near_right, near_wrong = (
+            len(set(verdicts.principal[among & asked & side].tolist()))
+            for asked, side in ((same, good), (same, ~good), (~same, good), (~same, ~good))
+        )
+        return right, wrong, near_right, near_wrong
+
+    right, wrong, near_right, near_wrong = people(~crowd)
+    nearest = (
+        precedents.questions[int(verdicts.question[int(np.argmax(np.where(same, 0.0, factor)))])] if len(some) else ""
+    )
+    return PastVerdicts(
+        right=right,
+        wrong=wrong,
+        near_right=near_right,
+        near_wrong=near_wrong,
+        nearest="" if same.all() else precedents.texts.get(nearest, ""),
+        own=bool(good[own][-1]) if own.any() else None,
+        rank_before=rank,
+        new=NewcomerVerdicts(*people(crowd), counts_as) if crowd.any() else None,
+        edited=len(set(verdicts.principal[np.isin(verdicts.content, list(past_outcomes.revised))].tolist())),
+    )
+
+
+def _crowd(verdicts: VerdictTable, own: Flags, most: int) -> tuple[Flags, int]:
+    """Which verdicts are of new principals that do not count one by one, and as how many people these count at most.
+
+    Too many of a day spoke of this, or each of something else. The asker is none: its own word is told by itself.
+    """
+    new = np.isfinite(verdicts.together) & ~np.isin(verdicts.principal, verdicts.principal[own])
+    days, day = np.unique(verdicts.day, return_inverse=True)
+    names = np.unique(np.stack([day[new], verdicts.principal[new]]), axis=1)[0]
+    voices = np.where(new, verdicts.weight * most / verdicts.together, 0.0)
+    crowd = new & ((np.bincount(names, minlength=len(days))[day] > most) | (voices < 1.0 - _ROUNDED))
+    people = np.minimum(np.bincount(day[crowd], weights=voices[crowd], minlength=len(days)), most).sum()
+    return crowd, 0 if people < _HARDLY else math.ceil(people - _ROUNDED)
+
 
 CONTENT, QUESTION, OWN = "content", "question", "own_word"
 """Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
@@ -31,76 +150,7 @@ CONTENT, QUESTION, OWN = "content", "question", "own_word"
 _FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LRN-18)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuestionVerdicts:
-    """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each.
-
-    Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
-    """
-
-    row: Ints  # of the content
-    table: VerdictTable  # the verdicts
-    factor: Floats  # how far its question counts for this one, in (0, 1]
-    own: Flags  # whether the asker said so of this very question
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    @classmethod
-    def of(
-        cls, precedents: Precedents, near: Mapping[str, float], rows: Mapping[int, Sequence[int]], principal: str
-    ) -> QuestionVerdicts:
-        """The verdicts under some questions."""
-        lines = [
-            (row, word, factor)
-            for question, factor in near.items()
-            for word in precedents.under(question).tolist()
-            for row in rows.get(int(precedents.verdicts.content[word]), ())
-        ]
-        row, word, factor = zip(*lines, strict=True) if lines else ((), (), ())
-        placed, factors = np.array(row, dtype=np.int64), np.array(factor, dtype=np.float64)
-        verdicts = precedents.verdicts.take(np.array(word, dtype=np.int64))
-        order = np.lexsort((verdicts.ms, verdicts.day, verdicts.spoken, verdicts.principal, verdicts.question, placed))
-        pairs = np.stack([placed, verdicts.question, verdicts.principal])[:, order]
-        last = order[np.append((np.diff(pairs) != 0).any(axis=0), True)] if len(order) else order
-        placed, factors, verdicts = placed[last], factors[last], verdicts.take(last)
-        mine = np.array([precedents.principals[each] == principal for each in verdicts.principal.tolist()], dtype=bool)
-        return cls(placed, verdicts, factors, mine & verdicts.spoken & (factors == 1.0))
-
-    def counted(self, some: Ints, weight: Floats, line: Ints) -> Floats:
-        """What some verdicts count where each speaks of a line."""
-        return _counted(self.table.take(some)._replace(weight=weight), line)
-
-    def hits(self) -> Hits:
-        """Contents that more was said for than against, best first: what the channel `answered` returns (LRN-23)."""
-        rows, of = np.unique(self.row, return_inverse=True)
-        weight = self.counted(np.arange(len(self.row)), self.table.weight * self.factor, of)
-        net = np.zeros(len(rows))
-        np.add.at(net, of, weight * (2.0 * self.table.good - 1.0))
-        order = np.lexsort((rows, -net))
-        some = order[net[order] > 0.0]
-        return Hits(rows[some], net[some])
-
-
 _NONE = np.zeros(0, dtype=np.int64)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PastOutcomes:
-    """All that is known of what came of contents, for one query."""
-
-    precedents: Precedents
-    verdicts: QuestionVerdicts
-    near: Mapping[str, float]  # factor of each question that counts, by fingerprint
-    numbers: Mapping[int, Sequence[int]]  # of what verdicts name, by row of the content that it is
-    share: float = 1.0  # of what came of contents elsewhere, in [0, 1]: less after a change of topic
-    revised: frozenset[int] = frozenset()  # numbers of contents whose text was edited since
-
-    @property
-    def own(self) -> Mapping[int, bool]:
-        """Whether the asker called a content right, by row."""
-        rows, good = self.verdicts.row[self.verdicts.own], self.verdicts.table.good[self.verdicts.own]
-        return dict(zip(rows.tolist(), (good > 0.5).tolist(), strict=True))
 
 
 class Effects(NamedTuple):
@@ -139,7 +189,7 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
     ]
     line, word = (np.array(column, dtype=np.int64) for column in (zip(*pairs, strict=True) if pairs else ((), ())))
     verdicts = precedents.verdicts.take(word)
-    weight = _counted(verdicts, line)
+    weight = counted(verdicts, line)
     count, variance = len(rows), precedents.content_variance
     first, cell = numbered((line, count), (verdicts.question, len(precedents.questions)))
     expected, good, weight = _together(cell, weight, precedents.unconditional(verdicts.share), verdicts.good)
@@ -193,47 +243,38 @@ def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Flo
     return first, second, np.minimum(total, 1.0)
 
 
-def _counted(verdicts: VerdictTable, line: Ints) -> Floats:
-    """Weights such that no principal counts more than once per line, and new ones of a day as a few (FBK-13)."""
-    if not len(line):
-        return verdicts.weight
-    _, of = np.unique(np.stack([line, verdicts.principal], axis=1), axis=0, return_inverse=True)
-    total = np.bincount(of, weights=verdicts.weight)
-    return capped_weights(verdicts.weight / np.maximum(total, 1.0)[of], verdicts.together, verdicts.day, line)
-
-
-def lifts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Floats:
+def lifts(candidates: RankingBatch) -> Floats:
     """How much both effects would add to scores so far, by the candidate's number; 0 where nothing is known.
 
     A document is shown at the chunk that is best with what people said of it.
     """
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
+        past_outcomes = candidates.contexts[query].past
         if past_outcomes is not None and len(past_outcomes.verdicts):
             effects, unit = _effects_in(candidates.take(lines), past_outcomes)
             lifted[candidates.number[lines]] = (np.nan_to_num(effects.content) + np.nan_to_num(effects.question)) * unit
     return lifted
 
 
-def _effects_in(candidates: Candidates, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
+def _effects_in(candidates: RankingBatch, past_outcomes: PastOutcomes) -> tuple[Effects, float]:
     """Effects of the candidates of one query, and what one log-odd of them is in its scores."""
     best = max(float(candidates.total.max(initial=0.0)), np.finfo(np.float64).tiny)
     effects = effects_of(past_outcomes, candidates.rows, candidates.total / best)
     return effects, best / past_outcomes.precedents.prior.curve.slope
 
 
-def with_effects(candidates: Candidates, outcomes: Sequence[PastOutcomes | None], level: float) -> Candidates:
+def with_effects(candidates: RankingBatch) -> RankingBatch:
     """Candidates with what came of them before added to their scores, best first."""
     values, units = np.full((len(candidates), 2), np.nan), np.ones(len(candidates))
     beliefs: dict[int, dict[str, WeightBelief]] = {}
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
+        past_outcomes = candidates.contexts[query].past
         if past_outcomes is None:
             continue
         effects, units[lines] = _effects_in(candidates.take(lines), past_outcomes)
         values[lines] = np.stack([effects.content, effects.question], axis=1)
-        beliefs |= _beliefs(candidates.number[lines], effects, level)
+        beliefs |= _beliefs(candidates.number[lines], effects, candidates.contexts[query].reading.beliefs.interval)
     if np.isnan(values).all():
         return candidates
     parts, weights = [ScoreTerm(CONTENT), ScoreTerm(QUESTION)], np.repeat(units[:, None], 2, axis=1)
@@ -255,7 +296,7 @@ def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[st
     return beliefs
 
 
-def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | None]) -> Candidates:
+def with_own_verdicts(candidates: RankingBatch) -> RankingBatch:
     """Candidates with their asker's own verdicts added: right ones first, wrong ones below the third.
 
     Own verdicts are evidence like others, with a large variance; what is missing to their place
@@ -263,7 +304,7 @@ def with_own_verdicts(candidates: Candidates, outcomes: Sequence[PastOutcomes | 
     """
     values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
     for query, lines in candidates.queries:
-        past_outcomes = outcomes[query]
+        past_outcomes = candidates.contexts[query].past
         own = {} if past_outcomes is None else past_outcomes.own
         if past_outcomes is None or not own:
             continue

@@ -5,21 +5,62 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from weft.domain.arrays import Floats, Ints
-from weft.domain.ranking import Query, Repeats, Signal
-from weft.learning.beliefs import Beliefs
+from weft.domain.ranking import Repeats, Signal
+from weft.indexes.chunk_store import ChunkStore
 from weft.quality.groups import Groups
-from weft.retrieval.ranking.effects import PastOutcomes, lifts, with_effects, with_own_verdicts
-from weft.retrieval.ranking.fusion import SignalWeights, weighed
-from weft.retrieval.ranking.passages import Named, unnamed
-from weft.retrieval.ranking.signals import RequestContext, with_quality
-from weft.retrieval.ranking.table import ABOVE_ALL, SIGNAL_AT, SIGNALS, Candidates, best_first
+from weft.retrieval.ranking.batch import ABOVE_ALL, SIGNAL_AT, SIGNALS, RankingBatch, best_first
+from weft.retrieval.ranking.context import RankingContext
+from weft.retrieval.ranking.effects import lifts, with_effects, with_own_verdicts
+from weft.retrieval.ranking.fusion import weighed
+from weft.retrieval.ranking.signals import with_quality
 from weft.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from weft.retrieval.snapshot.documents import Documents
+from weft.wording.questions import Question
+
+# Which passage of a document is shown: the best one, or one near it whose headings name what is asked for (RET-11).
+
+Named = Callable[[int, Ints], Floats]
+"""From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
+
+_HELD = 16_384  # chunks whose headings are remembered: 5 MB
+
+
+class Headings:
+    """What the headings of one generation name; shared by threads."""
+
+    def __init__(self, chunks: ChunkStore) -> None:
+        self._chunks = chunks
+        self._words_above = lru_cache(_HELD)(self._read)
+
+    def named(self, contexts: Sequence[RankingContext]) -> Named:
+        """How much of each question the headings above chunks name.
+
+        Of the words of a question that say what it asks about, the share that stands in the headings, whatever their
+        endings, synonyms counted as one: in [0, 1], 0 where a question has no such word.
+        """
+        asked = [Question(each.plan.text).content for each in contexts]
+
+        def named(query: int, places: Ints) -> Floats:
+            own = asked[query]
+            shares = [len(own & self._words_above(place)) / max(1, len(own)) for place in places.tolist()]
+            return np.array(shares, dtype=np.float64)
+
+        return named
+
+    def _read(self, place: int) -> frozenset[str]:
+        return Question(" ".join(self._chunks.heading_path(place))).content
+
+
+def unnamed(_query: int, places: Ints) -> Floats:
+    """Nothing: of documents without headings, and where headings do not count."""
+    return np.zeros(len(places))
+
 
 BONUS = "mpab"
 """Name of the contribution by which a document's further chunks speak for its best one."""
@@ -30,8 +71,8 @@ PASSAGE = "passage"
 
 
 def collapse_documents(
-    candidates: Candidates, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
-) -> Candidates:
+    candidates: RankingBatch, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
+) -> RankingBatch:
     """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N.
 
     N is the number of the document's chunks that matched; N = 1 passes unchanged. What is shown for a document is its
@@ -42,9 +83,9 @@ def collapse_documents(
         Best first, ties by content hash; each at its place in the best document that it speaks for.
     """
     numbers, document, place = _in_documents(candidates)
-    chosen_by = candidates.totals[numbers] + lifted[numbers]
-    if candidates.elevated is not None:
-        chosen_by += np.where(candidates.elevated[numbers], ABOVE_ALL, 0.0)
+    chosen_by = candidates.scores.totals[numbers] + lifted[numbers]
+    if candidates.merged.first is not None:
+        chosen_by += np.where(candidates.merged.first[numbers], ABOVE_ALL, 0.0)
     order = np.lexsort((numbers, -chosen_by, document, candidates.merged.query[numbers]))
     numbers, document, place = numbers[order], document[order], place[order]
     query = candidates.merged.query[numbers]
@@ -52,9 +93,9 @@ def collapse_documents(
     new[1:] = (query[1:] != query[:-1]) | (document[1:] != document[:-1])
     starts = new.nonzero()[0]
     bounds = np.append(starts, len(order))
-    support = _support(candidates.totals[numbers], bounds, floor)
+    support = _support(candidates.scores.totals[numbers], bounds, floor)
     shown = _shown(chosen_by[order], bounds, lambda lines: named(int(query[lines.start]), place[lines]))
-    behind = candidates.totals[numbers[starts]] - candidates.totals[numbers[shown]]
+    behind = candidates.scores.totals[numbers[starts]] - candidates.scores.totals[numbers[shown]]
     behind[shown == starts] = np.nan
     best = _Best(numbers[shown], document[starts], place[shown], support, behind)
     one, document_ids = _one_of_each(best, candidates.occurrences.documents, factor)
@@ -73,7 +114,7 @@ def _shown(chosen_by: Floats, bounds: Ints, named: Callable[[slice], Floats]) ->
     return shown
 
 
-def separate_chunks(candidates: Candidates) -> Candidates:
+def separate_chunks(candidates: RankingBatch) -> RankingBatch:
     """Every candidate for itself, speaking for each document it stands in."""
     numbers, documents, _ = _in_documents(candidates)
     several = set(numbers[1:][numbers[1:] == numbers[:-1]].tolist())
@@ -81,7 +122,9 @@ def separate_chunks(candidates: Candidates) -> Candidates:
     return replace(candidates, document_ids=document_ids)
 
 
-def in_units(candidates: Candidates, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed) -> Candidates:
+def in_units(
+    candidates: RankingBatch, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed
+) -> RankingBatch:
     """Candidates as results of the configured unit."""
     if settings.unit is ResultUnit.CHUNK:
         return separate_chunks(candidates)
@@ -106,7 +149,7 @@ class _Best(NamedTuple):
     behind: Floats  # by how much it falls behind the best chunk; NaN where it is that one
 
 
-def _in_documents(candidates: Candidates) -> tuple[Ints, Ints, Ints]:
+def _in_documents(candidates: RankingBatch) -> tuple[Ints, Ints, Ints]:
     """Each candidate in each of its documents: its number, the document's, and its first place there."""
     occurrences = candidates.occurrences
     present = np.zeros(len(candidates.merged.query), dtype=bool)
@@ -162,8 +205,9 @@ REPEATED = "repeated"
 """Name of the contribution that lowers what was given before."""
 
 
-def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty: float) -> Candidates:
+def without_repeats(candidates: RankingBatch, *, penalty: float) -> RankingBatch:
     """Candidates less those that their query's session was given before, or with these lowered, as the query asks."""
+    queries = [each.plan.query for each in candidates.contexts]
     if all(query.memory is None or query.repeats is Repeats.KEEP for query in queries):
         return candidates
     left, lowered = (np.zeros(len(candidates), dtype=bool) for _ in range(2))
@@ -179,36 +223,11 @@ def without_repeats(candidates: Candidates, queries: Sequence[Query], *, penalty
     return best_first(candidates.take(~left))
 
 
-ACROSS = "across_domains"
-"""Name of the contribution of agreement and diversity."""
-
-
-def with_domains_weighed(candidates: Candidates, queries: Sequence[Query], *, weight: float) -> Candidates:
-    """Each with weight · (agreement + 1 / rank within their own domain) / 2 added, where their query asks for it."""
-    if weight == 0.0 or not any(query.across_domains for query in queries):
-        return candidates
-    agreement = np.nan_to_num(candidates.signal(Signal.CROSS_VALIDATION), nan=0.0)
-    values = np.full(len(candidates), np.nan)
-    for query, lines in candidates.queries:
-        if queries[query].across_domains:
-            values[lines] = (agreement[lines] + 1.0 / _ranks(candidates.domain[lines])) / 2.0
-    return best_first(candidates.add_term(ACROSS, values, weight))
-
-
-def _ranks(domains: np.ndarray) -> np.ndarray:
-    """Of each candidate among those of its domain, from 1."""
-    ranks = np.zeros(len(domains))
-    for domain in np.unique(domains):
-        own = domains == domain
-        ranks[own] = np.arange(1, own.sum() + 1)
-    return ranks
-
-
 NEUTRAL = "neutral"
 """Name of the contribution that evens out what domains give for signals that say the same of all candidates."""
 
 
-def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Sequence[Signal]) -> Candidates:
+def with_neutral_terms(candidates: RankingBatch, of: Sequence[Signal]) -> RankingBatch:
     """Candidates with Σ n · (w̄ − w) added where several domains answer a query: what says nothing adds alike to all.
 
     n is the least that a signal is for any candidate of the query, and 0 where it is not known of all; w is its weight
@@ -220,7 +239,7 @@ def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights],
         present, own = np.unique(scopes[lines], return_inverse=True)
         if len(present) < 2:
             continue
-        by_domain = [weights[query](candidates.merged.scopes[at][1]) for at in present.tolist()]
+        by_domain = [candidates.contexts[query].weights(candidates.merged.scopes[at][1]) for at in present.tolist()]
         shares = np.array([[each[signal].value if signal in each else 0.0 for signal in of] for each in by_domain])
         least = np.nan_to_num(candidates.signals[candidates.number[lines]][:, places].min(axis=0), nan=0.0)
         # Rounded once, so that neither the order of domains nor signals of other queries of the batch change a bit.
@@ -231,30 +250,24 @@ def with_neutral_terms(candidates: Candidates, weights: Sequence[SignalWeights],
 
 
 def best_results(
-    candidates: Candidates,  # contents, which become results of the configured unit
-    depths: Ints,  # how many are wanted for each query, (queries,)
-    beliefs: Sequence[Beliefs],  # Of each query
-    weights: Sequence[SignalWeights],
-    *,
-    moments: Sequence[RequestContext],
-    past: Sequence[PastOutcomes | None],
+    candidates: RankingBatch,  # contents, which become results of the configured unit
     settings: RetrievalSettings,
     named: Named = unnamed,  # how much of a query the headings above chunks name
-) -> Candidates:
+    *,
+    every: bool = False,  # all of them, and not only as many as are compared with one another
+) -> RankingBatch:
     """The best results of each query by final score, with all their signals.
 
     Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
     signals are there for the sake of the explanation and of feedback.
     """
-    units = in_units(candidates, settings, lifts(candidates, past), named)
-    queries, penalty = [moment.query for moment in moments], settings.session.repeat_penalty
+    depths = len(candidates) if every else candidates.ks + settings.diversity.depth
+    units = in_units(candidates, settings, lifts(candidates), named)
+    penalty = settings.session.repeat_penalty
     if settings.fusion is not FusionMode.LEARNED:
-        best = without_repeats(best_first(units), queries, penalty=penalty).head(depths)
-        return with_quality(best, beliefs, moments, settings.quality)
-    judged = with_quality(units, beliefs, moments, settings.quality)
-    counted = {part.signal for part in judged.parts}
+        return with_quality(without_repeats(best_first(units), penalty=penalty).head(depths), settings.quality)
+    judged = with_quality(units, settings.quality)
+    counted = {part.signal for part in judged.scores.parts}
     quality = [signal for signal in SIGNALS if signal not in counted]
-    scored = best_first(with_neutral_terms(weighed(judged, weights, of=quality), weights, of=quality))
-    across = with_domains_weighed(scored, queries, weight=settings.understanding.scope.agreement_weight)
-    lifted = with_effects(without_repeats(across, queries, penalty=penalty), past, beliefs[0].interval)
-    return with_own_verdicts(lifted, past).head(depths)
+    scored = best_first(with_neutral_terms(weighed(judged, quality), quality))
+    return with_own_verdicts(with_effects(without_repeats(scored, penalty=penalty))).head(depths)

@@ -6,41 +6,112 @@ Every mode gives a hit a share and multiplies it with a weight; the modes differ
 from __future__ import annotations
 
 import hashlib
+import logging
+import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from types import MappingProxyType
 
 import numpy as np
 
 from weft.domain.arrays import Floats, Ints
 from weft.domain.documents import Domain
-from weft.domain.ranking import Channel, Query, Scope, Signal, WeightBelief
+from weft.domain.errors import ModelUnavailableError
+from weft.domain.ranking import Channel, Query, Scope, Signal
+from weft.embedding.ports import PairScorer
 from weft.learning.beliefs import Beliefs
+from weft.quality import signals
 from weft.quality.groups import Groups
-from weft.retrieval.channels.run import DENSE
-from weft.retrieval.ranking.table import CHANNELS, SIGNAL_AT, SIGNALS, Candidates, ScoreTerm, best_first
+from weft.retrieval.channels.run import DENSE, Ranked, ScoreRows, matcher
+from weft.retrieval.ranking.batch import CHANNELS, SIGNAL_AT, SIGNALS, RankingBatch, ScoreTerm, best_first
+from weft.retrieval.ranking.context import Rerankers, SignalWeight, SignalWeights, WeightDraws
 from weft.retrieval.settings import FusionMode, RetrievalSettings
+
+# The best candidates, scored again: each reranker gives a signal, whose learned weight is its blend (RET-10).
+
+log = logging.getLogger(__name__)
+
+TextLookup = Callable[[Ints], Sequence[str]]
+"""Texts of contents, by row."""
+
+
+def rerankers(
+    text: str,  # the query
+    by_channel: Mapping[Channel, Ranked],
+    pairs: PairScorer | None,  # the cross-encoder, where there is one
+    settings: RetrievalSettings,
+    *,
+    wanted: Collection[Channel],
+    texts_of: TextLookup,
+) -> Rerankers:
+    """What is switched on and can score this query's candidates."""
+    used: dict[Signal, ScoreRows] = {}
+    left_out: dict[str, str] = {}
+    if settings.rerank.late_interaction:
+        match = matcher(by_channel)
+        if match is not None:
+            used[Signal.LATE_INTERACTION] = partial(_late_interaction, match, settings.rerank.span)
+        elif Channel.DENSE in wanted:
+            left_out[Signal.LATE_INTERACTION.value] = (
+                "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"
+                if Channel.DENSE in by_channel
+                else "there are no tokens of the query, since the dense channel was left out"
+            )
+    if pairs is not None:
+        used[Signal.CROSS_ENCODER] = partial(_cross_encoder, pairs, text, texts_of)
+    elif settings.rerank.cross_encoder.model:
+        left_out[Signal.CROSS_ENCODER.value] = "no cross-encoder was loaded here"
+    return Rerankers(used, left_out)
+
+
+def _late_interaction(match: ScoreRows, span: float, rows: Ints) -> Floats:
+    return signals.late_interaction(match(rows), span)
+
+
+def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: Ints) -> Floats:
+    return signals.cross_encoder(pairs.score(query, texts_of(rows)))
+
+
+def reranked(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
+    """The best candidates of each query scored by each reranker, among the others as they were, in new order.
+
+    All score the same ones: the best by fused score, and what was called right before. Others lack the signals, which
+    adds nothing to their score.
+    """
+    # What was called right before is scored like the best, wherever it stands (LRN-23).
+    first, answered = candidates.first(settings.rerank.depth), candidates.is_ranked_by(Channel.ANSWERED).nonzero()[0]
+    by_query, lines = [each.reranking for each in candidates.contexts], np.union1d(first, answered)
+    left_out, best = [dict(each.left_out) for each in by_query], candidates.take(lines)
+    for signal in dict.fromkeys(signal for each in by_query for signal in each.used):
+        values = np.full(len(candidates), np.nan)
+        for query, own in best.queries:
+            values[lines[own]] = _values(best.rows[own], signal, by_query[query], left_out[query])
+        candidates = candidates.with_signals({signal: values})
+        # The other modes rank by fusion alone: there the signal is for explanation and feedback.
+        if settings.fusion is FusionMode.LEARNED:
+            candidates = weighed(candidates, [signal])
+    failed = [{**before, **now} for before, now in zip(candidates.failed, left_out, strict=True)]
+    return best_first(replace(candidates, failed=failed))
+
+
+def _values(rows: Ints, signal: Signal, by_signal: Rerankers, failed: dict[str, str]) -> Floats | float:
+    """The signal of contents; NaN where no reranker gives it, and then `failed` says why if one should have."""
+    if signal not in by_signal.used:
+        return math.nan
+    try:
+        return by_signal.used[signal](rows)
+    except ModelUnavailableError as error:
+        log.warning("%s left out: %s", signal.value, error)
+        failed[signal.value] = str(error)
+        return math.nan
+
 
 ORDER_DRAWS = 400
 """Draws of the weights behind "belongs above the next": its standard error is at most .025."""
 
 
-@dataclass(frozen=True, slots=True)
-class SignalWeight:
-    """What a signal is multiplied with."""
-
-    value: float  # the weight applied: the posterior mean, or this query's draw where it explores
-    belief: WeightBelief
-
-
 ChannelWeights = Mapping[Channel, float]
-
-SignalWeights = Callable[[Domain], Mapping[Signal, SignalWeight]]
-"""Weights of the active signals for a candidate of this domain; they sum to 1."""
-
-WeightDraws = Callable[[Domain], Floats]
-"""Draws of all signals' weights for results of this domain, float64 (signals, draws); 0 of those that do not count."""
 
 SharedWeights = dict[Hashable, tuple[SignalWeights, WeightDraws]]
 """Weights of queries that are asked together, by what they depend on."""
@@ -91,9 +162,9 @@ def believed_draws(query: Query, beliefs: Beliefs, active: Collection[Signal], n
     return lambda domain: once(query.domain or domain)
 
 
-def weighed(candidates: Candidates, weights: Sequence[SignalWeights], *, of: Collection[Signal]) -> Candidates:
+def weighed(candidates: RankingBatch, of: Collection[Signal]) -> RankingBatch:
     """Candidates with what those of the weighed signals add that each has, in the order of `Signal`."""
-    believed = [weights[query](domain) for query, domain in candidates.merged.scopes]
+    believed = [candidates.contexts[query].weights(domain) for query, domain in candidates.merged.scopes]
     weighing = frozenset().union(*believed).intersection(of)
     counted = [signal for signal in SIGNALS if signal in weighing]
     shares = np.full((len(believed), len(counted)), np.nan)
@@ -115,7 +186,7 @@ FLOORS: Mapping[Channel, float | None] = MappingProxyType(
 of text: then the least score of the query stands in for it."""
 
 
-def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k: float) -> Candidates:
+def reciprocal_rank_fusion(candidates: RankingBatch, weights: ChannelWeights, *, k: float) -> RankingBatch:
     """Fuse by rank: score = Σ over channels of weight / (k + rank).
 
     Returns:
@@ -124,7 +195,7 @@ def reciprocal_rank_fusion(candidates: Candidates, weights: ChannelWeights, *, k
     return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
 
 
-def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Candidates:
+def relative_score_fusion(candidates: RankingBatch, weights: ChannelWeights) -> RankingBatch:
     """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
 
     The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
@@ -132,24 +203,28 @@ def relative_score_fusion(candidates: Candidates, weights: ChannelWeights) -> Ca
     return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 
-def learned_fusion(candidates: Candidates, weights: Sequence[SignalWeights]) -> Candidates:
+def learned_fusion(candidates: RankingBatch) -> RankingBatch:
     """Fuse by belief: Σ over the similarity signals of learned weight · signal; stage 4 adds the quality signals."""
     filled = np.flatnonzero(~np.isnan(candidates.signals).all(axis=0)).tolist()
-    return best_first(weighed(candidates, weights, of=[SIGNALS[at] for at in filled]))
+    return best_first(weighed(candidates, [SIGNALS[at] for at in filled]))
 
 
-def fuse(candidates: Candidates, weights: Sequence[SignalWeights], settings: RetrievalSettings) -> Candidates:
+def fuse(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
     """Candidates by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
-        return learned_fusion(candidates, weights)
+        return learned_fusion(candidates)
     return _STATIC[settings.fusion](candidates, settings.static_weights, settings)
 
 
-_STATIC: Mapping[FusionMode, Callable[[Candidates, ChannelWeights, RetrievalSettings], Candidates]] = MappingProxyType(
-    {
-        FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(candidates, weights, k=tuned.rrf_k),
-        FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
-    }
+_STATIC: Mapping[FusionMode, Callable[[RankingBatch, ChannelWeights, RetrievalSettings], RankingBatch]] = (
+    MappingProxyType(
+        {
+            FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(
+                candidates, weights, k=tuned.rrf_k
+            ),
+            FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
+        }
+    )
 )
 
 
@@ -161,12 +236,12 @@ def relative(scores: Floats, floor: float | None) -> Floats:
     return (scores - base) / span if span > 0.0 else np.ones(len(scores))
 
 
-def channels_in(candidates: Candidates) -> list[Channel]:
+def channels_in(candidates: RankingBatch) -> list[Channel]:
     """Channels that ranked any of the candidates, in their order."""
     return [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
 
 
-def _fuse(candidates: Candidates, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> Candidates:
+def _fuse(candidates: RankingBatch, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> RankingBatch:
     channels = channels_in(candidates)
     if unweighted := set(channels) - weights.keys():
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")

@@ -7,7 +7,6 @@ for what is like them (Rocchio 1971, with vectors for terms). Nobody's feedback 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -15,15 +14,18 @@ import numpy as np
 from weft.domain.arrays import Floats, Ints
 from weft.domain.documents import Domain
 from weft.domain.links import Authority
+from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import ANY, Channel, Query, Signal
 from weft.learning.beliefs import Beliefs
+from weft.learning.calibration.matching import Answering
 from weft.quality import signals
 from weft.quality.authority import FusedAuthority, external, fused, log_scaled
 from weft.quality.groups import Groups
-from weft.retrieval.channels.run import DENSE, Ranked, ScoreRows, VectorLookup, scores_of
+from weft.retrieval.channels.run import DENSE, Ranked, matcher, scores_of
 from weft.retrieval.query.understanding import asks_for_changes
-from weft.retrieval.ranking.table import CHANNEL_AT, Candidates, best_first
-from weft.retrieval.settings import PseudoRelevanceSettings, QualitySettings, ReleaseNotesSettings
+from weft.retrieval.ranking.batch import CHANNEL_AT, RankingBatch, best_first
+from weft.retrieval.ranking.context import RankingContext
+from weft.retrieval.settings import FusionMode, PseudoRelevanceSettings, QualitySettings, RetrievalSettings
 from weft.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
 
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
@@ -79,13 +81,11 @@ def active_signals(
     return ALWAYS.union(available).difference(silent, without)
 
 
-def with_similarity(
-    candidates: Candidates, answered: Sequence[Collection[Channel]], *, degree_cap: float
-) -> Candidates:
+def with_similarity(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
     """Candidates with their similarity to their query, measured among its own, and whether channels agree."""
 
     def degree(scores: Floats, _queries: Groups) -> Floats:
-        return signals.degree(scores, degree_cap)
+        return signals.degree(scores, settings.degree.cap)
 
     scales = {**_SCALES, Channel.DEGREE: degree}
     ranked = candidates.merged.ranks[candidates.number] > 0
@@ -93,34 +93,20 @@ def with_similarity(
     ways = np.asarray(ranked[:, CHANNEL_AT[Channel.LEXICAL]].astype(np.int64) + by_meaning)
     columns = {Signal.CROSS_VALIDATION: signals.cross_validation(ways)}
     for channel, signal in SIMILARITY.items():
-        answers = np.array([channel in channels for channels in answered])
+        answers = np.array([channel in each.answered for each in candidates.contexts])
         if answers.any():
             values = scales[channel](candidates.scores_of(channel), candidates.queries)
             columns[signal] = np.where(answers[candidates.query], values, np.nan)
     return candidates.with_signals(columns)
 
 
-def query_scores(candidates: Candidates, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
-    """A channel's scores of the candidates of one query by the query's own words; 0 where there is none.
-
-    What they match is the query: other words add candidates, and say nothing about how well it is answered (RET-3).
-    """
-    alone = by_channel[channel].alone if channel in by_channel else None
-    if alone is None:
-        scores: list[float] = np.nan_to_num(candidates.scores_of(channel), nan=0.0).tolist()
-        return scores
-    own, rows = dict(alone.ranking), candidates.rows
-    return [own.get(row, score) for row, score in zip(rows.tolist(), scores_of(alone)(rows).tolist(), strict=True)]
-
-
-def with_pseudo_relevance(
-    candidates: Candidates, vectors: Sequence[VectorLookup | None], settings: PseudoRelevanceSettings
-) -> Candidates:
+def with_pseudo_relevance(candidates: RankingBatch, settings: PseudoRelevanceSettings) -> RankingBatch:
     """Candidates with their likeness to the first ones of their query, scaled among its own.
 
     First are those that words and meaning together put there, each as `vector` and `lexical` have it: the signal knows
     nothing of weights, so that it is the same whatever was learned.
     """
+    vectors = [each.vectors for each in candidates.contexts]
     able = np.array([of_query is not None for of_query in vectors])
     if not settings.first or not able.any():
         return candidates
@@ -153,60 +139,44 @@ def similarity_to_top(vectors: np.ndarray, scores: Floats, settings: PseudoRelev
     return np.where(total > 0.0, met / np.where(total > 0.0, total, 1.0), np.nan)
 
 
-@dataclass(frozen=True, slots=True)
-class RequestContext:
-    """Who asks, when and after what: what quality depends on beside the content itself."""
-
-    # who is going to use the results, and what for: sources are trusted as far as they held for it (LRN-10)
-    query: Query
-    now: float  # seconds since the epoch, what ages are measured to
-    facts: GenerationFacts = field(default_factory=GenerationFacts)
-    # cosine of contents, by row, to what the session asked before; None without such a session
-    nearness: ScoreRows | None = None
-
-
-def available_signals(moment: RequestContext) -> frozenset[Signal]:
+def available_signals(facts: GenerationFacts, query: Query, *, in_session: bool) -> frozenset[Signal]:
     """The signals that not every generation and query has, and these have."""
-    silent = {Signal.CONGRUENCE} if moment.query.intent == ANY else set()
-    return (moment.facts.available_signals - silent).union({Signal.SESSION} if moment.nearness is not None else ())
+    silent = {Signal.CONGRUENCE} if query.intent == ANY else set()
+    return (facts.available_signals - silent).union({Signal.SESSION} if in_session else ())
 
 
-def with_quality(
-    candidates: Candidates, beliefs: Sequence[Beliefs], moments: Sequence[RequestContext], settings: QualitySettings
-) -> Candidates:
+def with_quality(candidates: RankingBatch, settings: QualitySettings) -> RankingBatch:
     """Candidates with the quality of the best document that each speaks for."""
-    columns: dict[Signal, Floats] = {}
+    contexts, columns = candidates.contexts, dict[Signal, Floats]()
 
     def fill(lines: Ints | slice, values_of: Mapping[Signal, Floats]) -> None:
         for signal, values in values_of.items():
             columns.setdefault(signal, np.full(len(candidates), np.nan))[lines] = values
 
-    group = _equal_moments(beliefs, moments)[candidates.query]
+    group = _equally_judged(contexts)[candidates.query]
     for at in np.unique(group).tolist():
         lines = np.flatnonzero(group == at)
-        fill(lines, _of_documents(candidates.take(lines), beliefs[at], moments[at], settings))
+        fill(lines, _of_documents(candidates.take(lines), contexts[at], settings))
     for query, own in candidates.queries:
-        nearness = moments[query].nearness
+        nearness = contexts[query].nearness
         if nearness is not None:
             fill(own, {Signal.SESSION: signals.session(nearness(candidates.rows[own]))})
     return candidates.with_signals(columns)
 
 
-def _equal_moments(beliefs: Sequence[Beliefs], moments: Sequence[RequestContext]) -> Ints:
+def _equally_judged(contexts: Sequence[RankingContext]) -> Ints:
     """For each query the first one for which documents have the same quality."""
     seen: dict[Hashable, int] = {}
-    asked = zip(beliefs, moments, strict=True)
-    keys = ((id(one), each.query.model, each.query.intent, each.now) for one, each in asked)
+    keys = [(id(each.reading.beliefs), each.plan.query.model, each.plan.query.intent, each.now) for each in contexts]
     return np.array([seen.setdefault(key, at) for at, key in enumerate(keys)], dtype=np.int64)
 
 
-def _of_documents(
-    candidates: Candidates, beliefs: Beliefs, moment: RequestContext, settings: QualitySettings
-) -> dict[Signal, Floats]:
+def _of_documents(candidates: RankingBatch, context: RankingContext, settings: QualitySettings) -> dict[Signal, Floats]:
     """Signals of candidates that hold whatever was asked, each (n,)."""
-    numbers, documents, facts = candidates.document, candidates.occurrences.documents, moment.facts
-    new_for = np.maximum(0.0, moment.now - documents.indexed_at[numbers]) / _SECONDS_PER_HOUR
-    intent, half_life, prior = moment.query.intent, settings.novelty_half_life_hours, beliefs.declared
+    beliefs, query = context.reading.beliefs, context.plan.query
+    numbers, documents, facts = candidates.document, candidates.occurrences.documents, context.facts
+    new_for = np.maximum(0.0, context.now - documents.indexed_at[numbers]) / _SECONDS_PER_HOUR
+    intent, half_life, prior = query.intent, settings.novelty_half_life_hours, beliefs.declared
 
     def congruence(stored_for: str | None) -> float | None:
         return None if stored_for is None else signals.congruence(stored_for, intent)
@@ -225,10 +195,10 @@ def _of_documents(
         Signal.STRUCTURE: lambda: signals.structure(facts.structure[candidates.place]),
         Signal.MOMENTUM: lambda: signals.momentum(facts.momentum[candidates.rows], half=settings.momentum_half),
     }
-    available = available_signals(moment)
+    available = available_signals(facts, query, in_session=False)
     return {
-        Signal.FRESHNESS: signals.freshness(_fresh(candidates, beliefs, moment, settings)),
-        Signal.TRUST: _trusted(numbers, documents, beliefs, moment.query.model),
+        Signal.FRESHNESS: signals.freshness(_fresh(candidates, context, settings)),
+        Signal.TRUST: _trusted(numbers, documents, beliefs, query.model),
         **{signal: values_of() for signal, values_of in optional.items() if signal in available},
     }
 
@@ -243,17 +213,17 @@ def _declared(
     return np.where(np.isnan(values), undeclared, values)
 
 
-def _fresh(candidates: Candidates, beliefs: Beliefs, moment: RequestContext, settings: QualitySettings) -> Floats:
+def _fresh(candidates: RankingBatch, context: RankingContext, settings: QualitySettings) -> Floats:
     """Probability that contents are still accurate: by domain and age, by what overrides age, and by who looked."""
-    numbers, documents = candidates.document, candidates.occurrences.documents
+    numbers, documents, beliefs = candidates.document, candidates.occurrences.documents, context.reading.beliefs
     domains, checks = documents.domain[numbers], beliefs.checks.of(candidates.hashes)
     since = np.maximum(documents.dated_at[numbers], checks.validated_at)  # NaN where nothing is dated
-    ages = np.maximum(0.0, moment.now - since) / _SECONDS_PER_HOUR
+    ages = np.maximum(0.0, context.now - since) / _SECONDS_PER_HOUR
     fresh = np.zeros(len(numbers))
     for at in np.unique(domains).tolist():
         own = (domains == at).nonzero()[0]
         fresh[own] = beliefs.freshness_many(DOMAINS[at], ages[own])
-    cited = signals.cited_freshness(fresh, moment.facts.citations.counts(numbers), settings.citations_half)
+    cited = signals.cited_freshness(fresh, context.facts.citations.counts(numbers), settings.citations_half)
     lasts = documents.intent.map(numbers, lambda intent: float((intent or "").casefold() in settings.lasting)) > 0.0
     overtaken = documents.committed_at[numbers] > checks.validated_at
     fresh = np.where((domains == _ACADEMIC) & ~np.isnan(since), cited, fresh)
@@ -275,17 +245,18 @@ RELEASE_NOTES = "release_notes"
 
 
 def without_release_notes(
-    candidates: Candidates, questions: Sequence[str], facts: GenerationFacts, settings: ReleaseNotesSettings
-) -> Candidates:
-    """Candidates; those of release notes lose a share of their score, where a query does not ask for changes."""
-    if settings.loses == 0.0 or not facts.release_notes.any():
+    candidates: RankingBatch, facts: GenerationFacts, settings: RetrievalSettings
+) -> RankingBatch:
+    """RankingBatch; those of release notes lose a share of their score, where a query does not ask for changes."""
+    tuned = settings.quality.release_notes
+    if settings.fusion is not FusionMode.LEARNED or tuned.loses == 0.0 or not facts.release_notes.any():
         return candidates
-    others = np.array([not asks_for_changes(question, settings.asked_by) for question in questions])
+    others = np.array([not asks_for_changes(each.plan.text, tuned.asked_by) for each in candidates.contexts])
     lowered = facts.release_notes[candidates.document] & others[candidates.query]
-    return best_first(candidates.add_term(RELEASE_NOTES, np.where(lowered, candidates.total, np.nan), -settings.loses))
+    return best_first(candidates.add_term(RELEASE_NOTES, np.where(lowered, candidates.total, np.nan), -tuned.loses))
 
 
-def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: QualitySettings) -> Candidates:
+def with_propagated(candidates: RankingBatch, facts: GenerationFacts, settings: QualitySettings) -> RankingBatch:
     """Candidates with what their parts say for them: the best score among candidates below each in its document."""
     if Signal.PROPAGATED not in facts.available_signals:
         return candidates
@@ -310,7 +281,7 @@ def with_propagated(candidates: Candidates, facts: GenerationFacts, settings: Qu
     return candidates.with_signals({Signal.PROPAGATED: signals.propagated(propagated[candidates.number])})
 
 
-def authority_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> FusedAuthority:
+def authority_of(candidates: RankingBatch, beliefs: Beliefs, facts: GenerationFacts) -> FusedAuthority:
     """Authority of candidates, a row each, of the document that each is shown in."""
     prior, citations = beliefs.authority, facts.citations
     citing = citations.citing[candidates.document].astype(np.float64)
@@ -319,9 +290,57 @@ def authority_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFact
     return fused(elsewhere, log_scaled(mass, prior.internal.full), prior)
 
 
-def authorities_of(candidates: Candidates, beliefs: Beliefs, facts: GenerationFacts) -> list[Authority | None]:
+def authorities_of(candidates: RankingBatch, beliefs: Beliefs, facts: GenerationFacts) -> list[Authority | None]:
     """Authority of candidates as an answer tells it; None where the generation knows of no citations."""
     if Signal.AUTHORITY not in facts.available_signals:
         return [None] * len(candidates)
     authority = authority_of(candidates, beliefs, facts)
     return [authority.of(at, beliefs.authority) for at in range(len(candidates))]
+
+
+def features_of(cosine: float | None, bm25: float | None, terms: int, tokens: float | None = None) -> MatchFeatures:
+    """How well a candidate matches, on scales that no other candidate moves."""
+    dense, met = (None if share is None else min(1.0, max(0.0, share)) for share in (cosine, tokens))
+    near = None if dense is None or met is None else (dense + met) / 2.0
+    score = None if bm25 is None else max(0.0, bm25)
+    return MatchFeatures(dense=dense, lexical=None if score is None else score / (score + terms), late_interaction=near)
+
+
+def is_doubtful(match: MatchFeatures | None, answering: Answering | None) -> bool:
+    """Whether a match is no better than those of queries without an answer; False also where that is not known."""
+    compared = None if answering is None else answering.compared(match)
+    return compared is not None and compared[0] <= compared[1]
+
+
+def match_features(candidates: RankingBatch, context: RankingContext) -> list[MatchFeatures]:
+    """How well each candidate of one query matches it by itself."""
+    compare = matcher(context.ranked) if Signal.LATE_INTERACTION in context.reranking.used else None
+    unknown: list[float | None] = [None] * len(candidates)
+    cosines, bm25 = (
+        _own_scores(candidates, channel, context.ranked) if channel in context.answered else unknown
+        for channel in (Channel.DENSE, Channel.LEXICAL)
+    )
+    tokens = unknown if compare is None else compare(candidates.rows).tolist()
+    terms = max(1, len(context.plan.words.split()))
+    measured = zip(cosines, bm25, tokens, strict=True)
+    return [features_of(cosine, score, terms, match) for cosine, score, match in measured]
+
+
+def may_answer(candidate: RankingBatch) -> bool:
+    """Whether a candidate, a batch of one, is likely enough to be an answer, as far as that is known."""
+    context = candidate.contexts[int(candidate.query[0])]
+    answering = context.reading.answering
+    return answering is None or not is_doubtful(match_features(candidate, context)[0], answering)
+
+
+def _own_scores(candidates: RankingBatch, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
+    """A channel's scores of the candidates of one query by the query's own words; 0 where there is none.
+
+    What they match is the query: other words add candidates, and say nothing about how well it is answered (RET-3).
+    """
+    alone = by_channel[channel].alone if channel in by_channel else None
+    if alone is None:
+        scores: list[float] = np.nan_to_num(candidates.scores_of(channel), nan=0.0).tolist()
+        return scores
+    own, rows = dict(alone.ranking), candidates.rows
+    return [own.get(row, score) for row, score in zip(rows.tolist(), scores_of(alone)(rows).tolist(), strict=True)]

@@ -70,8 +70,7 @@ class Access:
     def no_topic(self) -> MissingTopicError:
         """The error of a topic that nobody has made yet."""
         return MissingTopicError(
-            f"{self}: expected the topic, found none: updaters make it (`python -m jobs.update`), or whoever may "
-            "create it"
+            f"{self}: expected the topic, found none: updaters make it (`weft update`), or whoever may create it"
         )
 
     def unavailable(self, text: str) -> BrokerUnavailableError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import json
 import logging
 import os
 import signal
@@ -15,6 +16,7 @@ from typing import Any
 import grpc
 import ray
 from ray._private.grpc_utils import init_grpc_channel
+from ray._private.runtime_env.constants import RAY_JOB_CONFIG_JSON_ENV_VAR
 from ray._private.services import canonicalize_bootstrap_address
 from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
 from ray.exceptions import RayError
@@ -75,7 +77,20 @@ def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, An
             ray.init(address="local", include_dashboard=False, **local, **common)
     else:
         _take_token(address)
-        ray.init(address=address, **common)
+        ray.init(address=address, runtime_env=_submitted_sources(), **common)
+
+
+def _submitted_sources() -> dict[str, Any] | None:
+    """For the workers of a submitted job: the sources that it came with, before a weft that is installed there.
+
+    Workers of a cluster that runs already have the environment that it was started in, not this process's. Ray merges
+    variables by name, and refuses one that the job states itself.
+    """
+    stated = json.loads(os.environ.get(RAY_JOB_CONFIG_JSON_ENV_VAR, "null"))
+    sources = os.environ.get("PYTHONPATH")
+    if stated is None or sources is None or "PYTHONPATH" in (stated.get("runtime_env") or {}).get("env_vars", {}):
+        return None
+    return {"env_vars": {"PYTHONPATH": sources}}
 
 
 def require_head(address: str, source: str, *, within_s: float) -> None:

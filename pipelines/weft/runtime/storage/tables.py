@@ -17,7 +17,7 @@ import pyarrow as pa
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import advice_on
 
-_DAMAGED = "if a file of the store is damaged, index again with `python -m jobs.reindex --full`"
+_DAMAGED = "if a file of the store is damaged, index again with `weft index --full`"
 _CUTS = 4096  # values that rows may be cut at: as many times the bound can be sorted
 _BATCH = 20_000  # rows that pass through Python at once
 _TYPES = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}

@@ -2,83 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
+from scipy.sparse import coo_matrix, csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.ranking import Channel
-from weft.retrieval.channels.run import Ranked, VectorLookup
-from weft.retrieval.ranking.table import CHANNELS, Candidates, best_first
-from weft.retrieval.rerank.succession import after_successors, lowered, successions
+from weft.retrieval.ranking.batch import CHANNELS, RankingBatch, best_first
+from weft.retrieval.ranking.signals import may_answer
 from weft.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, ResolvedRelations
+
+# What supersedes a result stands before it (CON-4).
+
+SUPERSEDED = "superseded"
+"""Name of the contribution by which a result falls to just below what supersedes it."""
+
+Pairs = Sequence[tuple[int, int]]
+"""Lines of what is superseded, and of what supersedes it."""
+
+
+def after_successors(shown: RankingBatch, among: RankingBatch, newer: Counterparts) -> RankingBatch:
+    """Results of which those that are superseded stand after what supersedes them, where both are shown.
+
+    Such a result loses just what sets it above the other: a contribution, so that scores still fall from each to the
+    next and are the sum of what is told (ARC-7).
+    """
+    if not newer.rows and not newer.documents:
+        return shown
+    places = {number: at for at, number in enumerate(shown.number.tolist())}
+    every = [among.take(lines) for _, lines in among.queries]
+    pairs = [
+        (places[own[older]], places[own[other]])
+        for own, some in ((each.number.tolist(), each) for each in every)
+        for older, other in successions(some, newer)
+        if own[older] in places and own[other] in places
+    ]
+    if not pairs:
+        return shown
+    total = shown.total
+    taken = total - lowered(total[:, None], np.ones((len(shown), 1), dtype=bool), pairs)[:, 0]
+    older, other = np.array(pairs).T
+    while True:  # a sum is rounded once more: until each is below the other to the last bit
+        ordered = shown.add_term(SUPERSEDED, np.where(taken > 0.0, taken, np.nan), -1.0)
+        wrong = np.unique(older[ordered.total[older] >= ordered.total[other]])
+        if not len(wrong):
+            return best_first(ordered)
+        taken[wrong] += np.spacing(np.maximum(np.abs(total[wrong]), taken[wrong]))
+
+
+def successions(candidates: RankingBatch, newer: Counterparts) -> Pairs:
+    """Lines of one query's candidates that one supersedes the other of.
+
+    None of a circle, in which each supersedes the next; and none where somebody's signs put the older one first.
+    """
+    uris = [candidates.uris(number)[0] for number in candidates.number.tolist()]
+    pairs = newer.pairs(candidates.rows.tolist(), uris)
+    if not pairs:
+        return pairs
+    older, other = np.array(pairs).T
+    graph = coo_matrix((np.ones(len(pairs)), (older, other)), shape=(len(uris), len(uris)))
+    circle = csgraph.connected_components(graph, directed=True, connection="strong")[1]
+    lift = np.broadcast_to(candidates.elevation, len(uris))
+    stands = (circle[older] != circle[other]) & (lift[older] <= lift[other])
+    return [pair for pair, holds in zip(pairs, stands.tolist(), strict=True) if holds]
+
+
+def lowered(scores: Floats, shown: Flags, pairs: Pairs) -> Floats:
+    """Scores in which what is superseded has less than what supersedes it, under many draws at once."""
+    less, moved = scores.copy(), True
+    while moved:
+        moved = False
+        for older, other in pairs:
+            bound = np.nextafter(less[other], -np.inf)
+            falls = shown[older] & shown[other] & (less[older] > bound)
+            if falls.any():
+                less[older], moved = np.where(falls, bound, less[older]), True
+    return less
+
 
 MMR = "mmr"
 """Name of the contribution by which what stands above takes from what is like it."""
 
 
-def vectors_of(by_channel: Mapping[Channel, Ranked]) -> VectorLookup | None:
-    """The stored vectors by the first encoder; None where the dense channel did not answer."""
-    return by_channel[Channel.DENSE].vectors if Channel.DENSE in by_channel else None
-
-
-Passes = Callable[[Candidates], bool]
+Passes = Callable[[RankingBatch], bool]
 """Whether a candidate, a table of one, is good enough to stand for its channel."""
 
 
 def diverse(
-    candidates: Candidates,  # best first by final score, more of each query than are shown where there are more
-    ks: Ints,  # how many are shown of each query, (queries,)
-    vectors: Sequence[VectorLookup | None],
+    candidates: RankingBatch,  # best first by final score, more of each query than are shown where there are more
     settings: RetrievalSettings,
-    *,
-    passes: Sequence[Passes],  # of each query
     relations: ResolvedRelations = NO_RELATIONS,
-) -> Candidates:
+    passes: Passes = may_answer,
+) -> RankingBatch:
     """The candidates to show, best first.
 
     Where scores are not learned, near-duplicates stay, so that published baselines are what they were: there every
     channel that has weight has its word, and nothing else is done.
     """
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
-    chosen = marginal(candidates, vectors, tuned, relations.opposed) if learned else candidates
-    shown = _head(chosen, ks, settings, passes)
+    chosen = marginal(candidates, tuned, relations.opposed) if learned else candidates
+    shown = _head(chosen, settings, passes)
     return after_successors(shown, candidates, relations.newer) if learned else shown
 
 
-def _head(chosen: Candidates, ks: Ints, settings: RetrievalSettings, passes: Sequence[Passes]) -> Candidates:
+def _head(chosen: RankingBatch, settings: RetrievalSettings, passes: Passes) -> RankingBatch:
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
     if not tuned.represent:
-        return chosen.head(ks)
+        return chosen.head(chosen.ks)
     # What was called right stands where its effects put it: who called it wrong since is not shown it again.
     weighed = {channel for channel in SEARCHING if learned or settings.static_weights[channel] > 0.0}
     counted = [channel in weighed for channel in CHANNELS]
-    return represented(chosen, ks, tuned, passes, np.array(counted))
-
-
-def with_aliases(candidates: Candidates, left_out: Sequence[Mapping[int, Sequence[int]]]) -> Candidates:
-    """Candidates that name the documents of the aliases which they stand for (CON-2)."""
-    if not any(left_out):
-        return candidates
-    duplicates = dict(candidates.duplicates)
-    occurrences, merged = candidates.occurrences, candidates.merged
-    for number, (query, row) in enumerate(zip(merged.query.tolist(), merged.row.tolist(), strict=True)):
-        if aliases := left_out[query].get(row):
-            *_, documents = occurrences.store.occurrence_arrays(aliases)
-            uris = dict.fromkeys(map(occurrences.documents.uri, documents.tolist()))
-            duplicates[number] = tuple(uri for uri in uris if uri not in candidates.uris(number))
-    return replace(candidates, duplicates=duplicates)
+    return represented(chosen, tuned, passes, np.array(counted))
 
 
 def marginal(
-    candidates: Candidates,  # best first
-    vectors: Sequence[VectorLookup | None],
+    candidates: RankingBatch,  # best first
     settings: DiversitySettings,
     opposed: Counterparts = NO_RELATIONS.opposed,  # what takes nothing from one another, whatever its cosine
-) -> Candidates:
+) -> RankingBatch:
     """Candidates without near-duplicates, in the order of score − mmr · greatest cosine to what stands above.
 
     That greatest cosine only grows while more is chosen, so that scores fall from each to the next (ARC-7 holds: the
@@ -88,10 +133,10 @@ def marginal(
     stays = np.ones(len(candidates), dtype=bool)
     duplicates = dict(candidates.duplicates)
     lifted = candidates.total + candidates.elevation
-    for query, lines in candidates.queries:
+    for _, lines in candidates.queries:
         compared = candidates.number[lines][: settings.depth]
         first = candidates.take(slice(lines.start, lines.start + len(compared)))
-        cosines = cosines_of(vectors[query], first, settings, opposed)
+        cosines = cosines_of(first, settings, opposed)
         if cosines is None:
             continue
         # Candidates of one score come by content hash.
@@ -108,13 +153,12 @@ def marginal(
     return best_first(replace(left, duplicates=duplicates).take(stays))
 
 
-def cosines_of(
-    vectors: VectorLookup | None, candidates: Candidates, settings: DiversitySettings, opposed: Counterparts
-) -> np.ndarray | None:
-    """Of candidates to one another, (n, n), −1 to themselves and to what opposes them.
+def cosines_of(candidates: RankingBatch, settings: DiversitySettings, opposed: Counterparts) -> np.ndarray | None:
+    """Of candidates of one query to one another, (n, n), −1 to themselves and to what opposes them.
 
     None where they change nothing of what is shown.
     """
+    vectors = candidates.contexts[int(candidates.query[0])].vectors if len(candidates) else None
     if vectors is None or (settings.mmr <= 0.0 and settings.duplicate_cosine > 1.0):
         return None
     unit = vectors(candidates.rows)
@@ -163,9 +207,7 @@ def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[in
     return twins
 
 
-def represented(
-    candidates: Candidates, ks: Ints, settings: DiversitySettings, passes: Sequence[Passes], counted: Flags
-) -> Candidates:
+def represented(candidates: RankingBatch, settings: DiversitySettings, passes: Passes, counted: Flags) -> RankingBatch:
     """The best of each query, the last of them making room for the best of each channel that none was ranked by.
 
     Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
@@ -174,21 +216,21 @@ def represented(
     if not len(candidates):
         return candidates
     by_channel = (candidates.merged.ranks[candidates.number] > 0) & counted
-    head = candidates.queries.places() < ks[candidates.query]
+    head = candidates.queries.places() < candidates.ks[candidates.query]
     starts = candidates.queries.starts
     shown = np.logical_or.reduceat(by_channel & head[:, None], starts, axis=0)
     missing = np.logical_or.reduceat(by_channel & ~head[:, None], starts, axis=0) & ~shown
     # What is not known is not similar enough: no comparison with NaN holds.
     fit = candidates.scores_of(Channel.DENSE) >= settings.least_similarity
-    for at, (query, lines) in enumerate(candidates.queries):
+    for at, (_, lines) in enumerate(candidates.queries):
         if missing[at].any():
             able = by_channel[lines] & fit[lines, None] & missing[at]
-            fits = partial(_passes_at, candidates.take(lines), passes[query])
+            fits = partial(_passes_at, candidates.take(lines), passes)
             head[lines] = with_channel_coverage(head[lines], by_channel[lines], able, fits)
     return best_first(candidates.take(head)) if missing.any() else candidates.take(head)
 
 
-def _passes_at(candidates: Candidates, passes: Passes, at: int) -> bool:
+def _passes_at(candidates: RankingBatch, passes: Passes, at: int) -> bool:
     return passes(candidates.take(slice(at, at + 1)))
 
 
@@ -212,7 +254,7 @@ def _spare(by_channel: Flags, at: int) -> bool:
     return bool((by_channel.sum(axis=0) > by_channel[at])[by_channel[at]].all())
 
 
-def contending(candidates: Candidates, query: int) -> Candidates:
+def contending(candidates: RankingBatch, query: int) -> RankingBatch:
     """Those of one query, by content hash."""
     lines = np.flatnonzero(candidates.query == query)
     return candidates.take(lines[np.argsort(candidates.number[lines])])
@@ -222,11 +264,8 @@ def contending(candidates: Candidates, query: int) -> Candidates:
 class Choice:
     """How one query's results are chosen."""
 
-    contenders: Candidates  # of that query alone, all that might be shown, by content hash, as equals come
-    k: int  # how many are shown
-    vectors: VectorLookup | None  # none where no vectors are kept
+    contenders: RankingBatch  # of that query alone, all that might be shown, by content hash, as equals come
     settings: DiversitySettings
-    passes: Passes  # whether one of them may stand for its channel
     relations: ResolvedRelations = NO_RELATIONS  # see `diverse`
 
     def ranked(self, scores: Floats) -> Ints:
@@ -234,11 +273,11 @@ class Choice:
         left = self._lowered((scores.T + self.contenders.elevation).T)
         order = np.argsort(-left, axis=0, kind="stable")
         stays = np.isfinite(np.take_along_axis(left, order, axis=0))
-        head = stays & (np.arange(len(scores))[:, None] < self.k)
+        head = stays & (np.arange(len(scores))[:, None] < self._k)
         if self.settings.represent:
             self._represent(order, stays, head)
         order, head = self._after_successors(left, order, head)
-        ranked = np.full((self.k, scores.shape[1]), -1, dtype=np.int64)
+        ranked = np.full((self._k, scores.shape[1]), -1, dtype=np.int64)
         place, draw = np.nonzero(head)
         ranked[(np.cumsum(head, axis=0) - 1)[place, draw], draw] = order[place, draw]
         return ranked
@@ -252,9 +291,15 @@ class Choice:
         order = np.argsort(-lowered(scores, shown, pairs), axis=0, kind="stable")
         return order, np.take_along_axis(shown, order, axis=0)
 
+    @property
+    def _k(self) -> int:
+        """How many results are shown."""
+        contenders = self.contenders
+        return int(contenders.ks[contenders.query[0]]) if len(contenders) else 0
+
     def _lowered(self, scores: Floats) -> Floats:
         """Scores less what those above take from them, −inf of near-duplicates; as `diversity.marginal` has it."""
-        cosines = cosines_of(self.vectors, self.contenders, self.settings, self.relations.opposed)
+        cosines = cosines_of(self.contenders, self.settings, self.relations.opposed)
         if cosines is None:
             return scores
         turns, nearest = marginal_relevance(scores, cosines, self.settings)
@@ -267,7 +312,7 @@ class Choice:
         """Give channels their word in every draw where one is missing, in place; as `diversity.represented` has it."""
         by_channel = self.contenders.merged.ranks[self.contenders.number] > 0
         fit = self.contenders.scores_of(Channel.DENSE) >= self.settings.least_similarity
-        passes = cache(partial(_passes_at, self.contenders, self.passes))
+        passes = cache(partial(_passes_at, self.contenders, may_answer))
 
         by_place = by_channel[order]  # (places, draws, channels)
         shown = np.logical_or.reduce(by_place & head[:, :, None], axis=0)

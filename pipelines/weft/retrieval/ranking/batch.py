@@ -1,4 +1,4 @@
-"""The candidates of all queries of a batch as one table, which stages hand on to one another (RET-8)."""
+"""The candidates of all queries of a batch as one value, which stages take and return (RET-8)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Channel, PastVerdicts, Signal, WeightBelief
 from weft.indexes.chunk_store import ChunkStore, Content
-from weft.indexes.rows import RowSet
 from weft.quality.groups import Groups, exact_sums
-from weft.retrieval.channels.run import NOTHING, Hits, ScoreRows
+from weft.retrieval.channels.run import NOTHING, Hits
+from weft.retrieval.ranking.context import RankingContext
 from weft.retrieval.snapshot.documents import DOMAINS, Documents
 from weft.retrieval.snapshot.filters import matches
+from weft.retrieval.snapshot.ports import OpenGeneration
 
 CHANNELS = tuple(sorted(Channel))
 SIGNALS = tuple(Signal)
@@ -62,15 +63,40 @@ class Merged:
     # the channels' scores of it, also of channels that did not rank it but could score it nevertheless; NaN
     # where there is none; shape (candidates, channels)
     scores: Floats
+    first: Flags | None = None  # those that stand before all others, (candidates,); None where none do
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What scores of candidates are made of, by number; a stage adds to it and takes nothing away."""
+
+    parts: tuple[ScoreTerm, ...]
+    values: Floats  # of each part, (candidates, parts); NaN where it adds nothing to a candidate
+    weights: Floats
+    totals: Floats  # the score: the sum of values times weights, rounded once, (candidates,)
+
+    def added(self, numbers: Ints, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Scores:
+        """Scores with further parts, of some candidates; NaN where a part adds nothing."""
+        some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
+        numbers = numbers[some]
+        all_values, shares = (
+            _widened(old, numbers, new[some]) for old, new in ((self.values, values), (self.weights, weights))
+        )
+        totals = self.totals.copy()
+        totals[numbers] = exact_sums(all_values[numbers] * shares[numbers])
+        return Scores((*self.parts, *parts), all_values, shares, totals)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class RankingBatch:
     """Contents that at least one channel ranked: a line each, by query, and there by hash or the best first.
 
-    Columns that stages fill in are stored by the candidate's number, so that another order moves nothing but numbers.
+    A batch of some lines is one, too, down to those of one query. Columns that stages fill in are stored by the
+    candidate's number, so that another order moves nothing but numbers.
     """
 
+    contexts: Sequence[RankingContext]  # what each query of the batch is ranked on
+    failed: Sequence[Mapping[str, str]]  # for each query what was left out, and why
     occurrences: OccurrenceTable
     merged: Merged
     number: Ints  # of the candidate of each line, (n,)
@@ -78,10 +104,7 @@ class Candidates:
     documents: Ints
     places: Ints
     signals: Floats  # each of `SIGNALS` in [0, 1]; NaN where there is none, (candidates, signals)
-    parts: tuple[ScoreTerm, ...]  # what scores are made of so far; a stage adds to it and takes nothing away
-    values: Floats  # Of each part, (candidates, parts); NaN where it adds nothing to a candidate
-    weights: Floats
-    totals: Floats  # the score: the sum of values times weights, rounded once, (candidates,)
+    scores: Scores
     # documents by candidate number, the best first, of those that speak for several
     document_ids: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     # documents of near-duplicates by number of the candidate that stands for them
@@ -89,7 +112,6 @@ class Candidates:
     # what is believed of what came of candidates before, by number and name of the part
     effects: Mapping[int, Mapping[str, WeightBelief]] = field(default_factory=dict)
     past: Mapping[int, PastVerdicts] = field(default_factory=dict)  # what people called candidates before, by number
-    elevated: Flags | None = None
 
     def __len__(self) -> int:
         return len(self.number)
@@ -98,6 +120,11 @@ class Candidates:
     def query(self) -> Ints:
         """Place of each line's query in its batch, (n,)."""
         return self.merged.query[self.number]
+
+    @property
+    def ks(self) -> Ints:
+        """How many results each query asks for, (queries,)."""
+        return np.array([each.plan.k for each in self.contexts])
 
     @cached_property
     def queries(self) -> Groups:
@@ -117,12 +144,13 @@ class Candidates:
     @cached_property
     def total(self) -> Floats:
         """Score of each line, (n,)."""
-        return self.totals[self.number]
+        return self.scores.totals[self.number]
 
     @property
     def elevation(self) -> Floats | float:
         """What puts those that stand first above all others where scores are compared, (n,); 0 where none do."""
-        return 0.0 if self.elevated is None else np.where(self.elevated[self.number], ABOVE_ALL, 0.0)
+        first = self.merged.first
+        return 0.0 if first is None else np.where(first[self.number], ABOVE_ALL, 0.0)
 
     @property
     def document(self) -> Ints:
@@ -166,7 +194,7 @@ class Candidates:
         documents = self.document_ids.get(number) or (int(self.documents[number]),)
         return tuple(map(self.occurrences.documents.uri, documents))
 
-    def take(self, lines: Ints | Flags | slice) -> Candidates:
+    def take(self, lines: Ints | Flags | slice) -> RankingBatch:
         """Some lines, in the order asked for; those of each query stay together."""
         return replace(self, number=self.number[lines])
 
@@ -175,50 +203,24 @@ class Candidates:
         most = depth if isinstance(depth, int) else depth[self.query]
         return np.asarray((self.queries.places() < most).nonzero()[0])
 
-    def head(self, depth: Ints | int) -> Candidates:
+    def head(self, depth: Ints | int) -> RankingBatch:
         """The first of each query; see `first`."""
         return self.take(self.first(depth))
 
-    def with_signals(self, signals: Mapping[Signal, Floats]) -> Candidates:
+    def with_signals(self, signals: Mapping[Signal, Floats]) -> RankingBatch:
         """The same candidates with more signals, of each line."""
         columns = self.signals.copy()
         for signal, values in signals.items():
             columns[self.number, SIGNAL_AT[signal]] = values
         return replace(self, signals=columns)
 
-    def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> Candidates:
+    def add_terms(self, parts: Sequence[ScoreTerm], values: Floats, weights: Floats) -> RankingBatch:
         """The same candidates with further addends to their scores."""
-        some = np.logical_or.reduce(~np.isnan(values * weights), axis=1).nonzero()[0]
-        numbers = self.number[some]
-        all_values, shares = (
-            _widened(old, numbers, new[some]) for old, new in ((self.values, values), (self.weights, weights))
-        )
-        totals = self.totals.copy()
-        totals[numbers] = exact_sums(all_values[numbers] * shares[numbers])
-        return replace(self, parts=(*self.parts, *parts), values=all_values, weights=shares, totals=totals)
+        return replace(self, scores=self.scores.added(self.number, parts, values, weights))
 
-    def add_term(self, name: str, values: Floats, weight: float) -> Candidates:
+    def add_term(self, name: str, values: Floats, weight: float) -> RankingBatch:
         """The same with one more addend, values · weight; NaN where it adds nothing."""
         return self.add_terms([ScoreTerm(name)], values[:, None], np.full((len(self), 1), weight))
-
-
-def with_elevated(candidates: Candidates, first: Sequence[RowSet | None]) -> Candidates:
-    """Candidates of which some stand before all others."""
-    if all(rows is None for rows in first):
-        return candidates
-    elevated = np.zeros(len(candidates.totals), dtype=bool)
-    for query, lines in candidates.queries:
-        if (rows := first[query]) is not None:
-            elevated[candidates.number[lines]] = rows.mask[candidates.rows[lines]]
-    return replace(candidates, elevated=elevated)
-
-
-def best_first(candidates: Candidates) -> Candidates:
-    """Candidates of each query by score, ties by content hash; before them those that stand first."""
-    keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
-    if candidates.elevated is not None:
-        keys = (*keys[:2], ~candidates.elevated[candidates.number], candidates.query)
-    return candidates.take(np.lexsort(keys))
 
 
 def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:
@@ -230,16 +232,25 @@ def _widened(columns: Floats, numbers: Ints, more: Floats) -> Floats:
     return wider
 
 
+def best_first(candidates: RankingBatch) -> RankingBatch:
+    """Candidates of each query by score, ties by content hash; before them those that stand first."""
+    keys: tuple[np.ndarray, ...] = (candidates.number, -candidates.total, candidates.query)
+    if candidates.merged.first is not None:
+        keys = (*keys[:2], ~candidates.merged.first[candidates.number], candidates.query)
+    return candidates.take(np.lexsort(keys))
+
+
 def merge(
-    by_channel: Sequence[Mapping[Channel, Hits]],  # of each query
-    scorers: Sequence[Mapping[Channel, ScoreRows]],
-    *,
-    contents: Sequence[ContentHash],  # content hash by row, ascending: so the order of rows is that of hashes
-    store: ChunkStore,
+    contexts: Sequence[RankingContext],
+    failed: Sequence[Mapping[str, str]],  # what was left out of the search for each query
+    generation: OpenGeneration,
     documents: Documents,  # of the generation, by number
-    filters: Sequence[Mapping[str, str]],
-) -> Candidates:
-    """One candidate per query and content, with every channel that ranked it."""
+    *,
+    complete: bool,  # whether channels score what others ranked
+) -> RankingBatch:
+    """One candidate per query and content, with every channel that ranked it, and what stands before all others."""
+    contents = generation.contents
+    by_channel, scorers = [each.hits for each in contexts], [each.scorers(complete=complete) for each in contexts]
     size = max(1, len(contents))
     hits = [
         (query, channel, each)
@@ -264,8 +275,24 @@ def merge(
             if some[at := CHANNEL_AT[channel]]:
                 # All are scored, though some are known: whoever reads contents for that, reads all of them once.
                 np.copyto(scores[own, at], score(row[own]), where=missing[:, at])
-    occurrences = occurrences_of(contents, store, documents, query=query, row=row, filters=filters)
-    return table_of(occurrences, query, row, ranks, scores)
+    filters = [each.plan.query.filters for each in contexts]
+    occurrences = occurrences_of(contents, generation.chunks, documents, query=query, row=row, filters=filters)
+    return _with_aliases(batch_of(contexts, failed, occurrences, query=query, row=row, ranks=ranks, scores=scores))
+
+
+def _with_aliases(candidates: RankingBatch) -> RankingBatch:
+    """Candidates that name the documents of the aliases which they stand for (CON-2)."""
+    left_out = [each.left_out for each in candidates.contexts]
+    if not any(left_out):
+        return candidates
+    duplicates = dict(candidates.duplicates)
+    occurrences, merged = candidates.occurrences, candidates.merged
+    for number, (query, row) in enumerate(zip(merged.query.tolist(), merged.row.tolist(), strict=True)):
+        if aliases := left_out[query].get(row):
+            *_, documents = occurrences.store.occurrence_arrays(aliases)
+            uris = dict.fromkeys(map(occurrences.documents.uri, documents.tolist()))
+            duplicates[number] = tuple(uri for uri in uris if uri not in candidates.uris(number))
+    return replace(candidates, duplicates=duplicates)
 
 
 def occurrences_of(
@@ -293,7 +320,16 @@ def occurrences_of(
     return OccurrenceTable(contents, store, documents, owner, place, document, first.nonzero()[0])
 
 
-def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, scores: Floats) -> Candidates:
+def batch_of(
+    contexts: Sequence[RankingContext],
+    failed: Sequence[Mapping[str, str]],
+    occurrences: OccurrenceTable,
+    *,
+    query: Ints,  # Of each candidate
+    row: Ints,
+    ranks: Ints,
+    scores: Floats,
+) -> RankingBatch:
     """Candidates by number, each at its representative, without signals."""
     count = len(row)
     at = occurrences.owner.searchsorted(np.arange(count))
@@ -301,18 +337,28 @@ def table_of(occurrences: OccurrenceTable, query: Ints, row: Ints, ranks: Ints, 
     domain, nothing = occurrences.documents.domain[document], np.zeros((count, 0))
     pairs, scope = np.unique(query * len(DOMAINS) + domain, return_inverse=True)
     scopes = [(each // len(DOMAINS), DOMAINS[each % len(DOMAINS)]) for each in pairs.tolist()]
-    return Candidates(
+    return RankingBatch(
+        contexts,
+        failed,
         occurrences,
-        Merged(query, row, domain, scopes, scope, ranks, scores),
+        Merged(query, row, domain, scopes, scope, ranks, scores, _first_of_query(contexts, query, row)),
         number=np.arange(count),
         documents=document,
         places=occurrences.place[at],
         signals=np.full((count, len(SIGNALS)), np.nan),
-        parts=(),
-        values=nothing,
-        weights=nothing,
-        totals=np.zeros(count),
+        scores=Scores((), nothing, nothing, np.zeros(count)),
     )
+
+
+def _first_of_query(contexts: Sequence[RankingContext], query: Ints, row: Ints) -> Flags | None:
+    """What stands before all others, for the signs of its query (RET-22)."""
+    if all(each.plan.first is None for each in contexts):
+        return None
+    first = np.zeros(len(row), dtype=bool)
+    for at, lines in Groups.of(query):
+        if (rows := contexts[at].plan.first) is not None:
+            first[lines] = rows.mask[row[lines]]
+    return first
 
 
 def head(
