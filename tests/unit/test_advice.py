@@ -20,6 +20,7 @@ WHERE_AGAIN_HELPS = {
     "pipelines/weft/ingestion/stages/visibility.py": "a file was replaced while the run read it",
     "pipelines/weft/runtime/ray/cluster.py": "Ray did not start in time on a busy machine",
     "pipelines/weft/runtime/mlflow/errors.py": "the next run records in an MLflow run of its own",
+    "pipelines/weft/wording/lexicon.py": "a list of words, and no advice",
 }
 
 
