@@ -111,7 +111,12 @@ LEADERS := tests/crash/test_broker_kill.py::test_what_was_acknowledged_counts_on
 .PHONY: long
 long: setup ## laws, references, hostile trees and swaps at full length, in half an hour
 	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
-	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py $(LEADERS)
+	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py $(LEADERS) --ignore=$(HOSTS)
+
+HOSTS := $(PROCESSES)/test_two_hosts.py
+.PHONY: fleet
+fleet: setup ## run on two hosts with networks and disks of their own; needs root and iproute2
+	$(BIN)/python -m pytest -m slow -s $(HOSTS)
 
 .PHONY: bench-ingest
 bench-ingest: $(BENCH)/.installed ## measure ingestion beside its own models, Haystack and LlamaIndex, in 40 minutes

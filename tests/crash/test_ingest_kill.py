@@ -112,7 +112,7 @@ def test_a_driver_killed_anywhere_leaves_old_or_new(
     source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path
 ) -> None:
     """ING-26: after a kill at a random point no partial generation is listed; the next run gives the same content."""
-    kill_drivers(source, tmp_path, undisturbed, kills(default=3))
+    kill_drivers(source, tmp_path, undisturbed, kills(default=2))
 
 
 @pytest.mark.slow

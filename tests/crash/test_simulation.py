@@ -1,6 +1,6 @@
 """FBK-5, ARC-3: thousands of small worlds that fail in every way, and one state that all of them must come to.
 
-`WEFT_SIMULATION_SEED` runs one world again; `WEFT_SIMULATION_WORLDS=200:2700` runs a part of the ten thousand.
+`WEFT_SIMULATION_SEED` runs one world again; `WEFT_SIMULATION_WORLDS=60:2500` runs a part of the ten thousand.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from tests.support.folded_evidence import digest_of_stores
 SHORT = 20
 
 
-def test_two_hundred_worlds_come_to_what_their_logs_say() -> None:
+def test_sixty_worlds_come_to_what_their_logs_say() -> None:
     """FBK-5: killed inside and between steps, cut off, fenced, delivered to twice: the independent fold's bits."""
-    happened = simulate(chosen(range(200)))
+    happened = simulate(chosen(range(60)))
     for event in ("killed", "power cut", "fenced", "taken over", "no broker", "delivered again", "late in the log"):
-        assert happened[event] >= 10 or len(chosen(range(200))) == 1, (event, happened)
+        assert happened[event] >= 3 or len(chosen(range(60))) == 1, (event, happened)
 
 
 @pytest.mark.slow
@@ -34,7 +34,7 @@ def test_two_hundred_worlds_come_to_what_their_logs_say() -> None:
 @pytest.mark.timeout(3600)
 def test_ten_thousand_worlds_come_to_what_their_logs_say() -> None:
     """FBK-5: the long run, of shorter logs: what fails is mostly at the start of lives, and those are as many."""
-    first, last = map(int, os.environ.get("WEFT_SIMULATION_WORLDS", "200:10200").split(":"))
+    first, last = map(int, os.environ.get("WEFT_SIMULATION_WORLDS", "60:10060").split(":"))
     happened = simulate(range(first, last), events=SHORT)
     sys.stderr.write(f"worlds {first} to {last - 1} passed\n")
     sys.stderr.write("".join(f"{count:8,} {event}\n" for event, count in happened.most_common()))

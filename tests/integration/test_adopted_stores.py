@@ -74,7 +74,9 @@ def test_a_store_whose_updaters_are_gone_gives_what_its_live_version_holds(elsew
     assert taken_over(elsewhere).evidence == FIRST_DAY
 
 
-@pytest.mark.parametrize("killed_before", [f"{TRACKING}.register", f"{NIGHT}.settle"])
+@pytest.mark.parametrize(
+    "killed_before", [pytest.param(f"{TRACKING}.register", marks=pytest.mark.slow), f"{NIGHT}.settle"]
+)
 def test_taking_over_that_was_killed_is_finished_and_not_done_twice(
     root: Path, night: Night, elsewhere: Path, monkeypatch: pytest.MonkeyPatch, killed_before: str
 ) -> None:

@@ -218,7 +218,9 @@ def test_a_disk_without_writing_is_named(on_disk: Loop, disk: SmallDisk) -> None
     on_disk.require_nothing_lost()
 
 
-@pytest.mark.parametrize("limit_kib", [16, 40, 200])
+@pytest.mark.parametrize(
+    "limit_kib", [pytest.param(16, marks=pytest.mark.slow), 40, pytest.param(200, marks=pytest.mark.slow)]
+)
 def test_a_limit_on_the_size_of_files_is_named(limit_kib: int, broker: EmbeddedBroker, tmp_path: Path) -> None:
     """OPS-15, ARC-3: for the index of the write-ahead log, and for the log; without it the job reads on."""
     loop = Loop(broker, tmp_path / "store")

@@ -57,7 +57,7 @@ def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 @pytest.mark.parametrize(
     "ways",
     [
-        ("index.shards=2", "ingest.pools.readers=1", "ingest.pools.encoders=1"),
+        pytest.param(("index.shards=2", "ingest.pools.readers=1", "ingest.pools.encoders=1"), marks=pytest.mark.slow),
         ("index.shards=4", "ingest.pools.readers=2", "ingest.pools.encoders=3", "ingest.unit_documents=2"),
     ],
     ids=["2 shards, 2 actors", "4 shards, 5 actors"],
@@ -244,7 +244,7 @@ def test_small_changes_in_many_units_start_no_actors(tmp_path: Path) -> None:
         assert ways == expected
 
 
-@pytest.mark.parametrize("few", [0, 100])
+@pytest.mark.parametrize("few", [0, pytest.param(100, marks=pytest.mark.slow)])
 def test_what_the_machine_refuses_a_worker_is_told_as_it_is(cluster: None, tmp_path: Path, few: int) -> None:
     """OPS-3: a full disk is named in a line, whichever worker met it; the end of a remote traceback was shown."""
     plan = a_plan(a_tree(tmp_path), tmp_path / "store", f"ingest.pools.few={few}", encoder=FULL_DISK)

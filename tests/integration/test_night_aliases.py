@@ -114,11 +114,11 @@ def test_a_night_that_a_person_is_to_judge_changes_nothing_meanwhile(night: Nigh
     ("module", "step"),
     [
         (recalibrate, "recalibrate"),
-        (gate, "judge"),
+        pytest.param(gate, "judge", marks=pytest.mark.slow),
         (publish, "keep_files"),
-        (publish, "follow_champion"),
-        (writing, "report"),
-        (pipeline, "settle"),
+        pytest.param(publish, "follow_champion", marks=pytest.mark.slow),
+        pytest.param(writing, "report", marks=pytest.mark.slow),
+        pytest.param(pipeline, "settle", marks=pytest.mark.slow),
     ],
 )
 def test_a_killed_night_leaves_the_same_bits_to_the_next(

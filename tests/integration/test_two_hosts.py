@@ -23,7 +23,8 @@ from weft.ingestion.stages.visibility import sampled
 from weft.runtime.ray.stages import HERE
 from weft.runtime.storage.files import files_below
 
-pytestmark = pytest.mark.timeout(900)  # hosts start their Ray in the first test, however busy the machine is
+# Hosts start their Ray in the first test, however busy the machine is: `make fleet`.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 FEW, MANY = 12, 200  # files of a source: all are looked up before a run, or some of them
 BROKER_PORT = 9092

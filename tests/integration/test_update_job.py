@@ -156,7 +156,10 @@ def test_a_flagged_source_is_named_whatever_it_is_called(broker: EmbeddedBroker,
     assert not {"\x1b", "\x07"} & set(run.stderr)
 
 
-@pytest.mark.parametrize("where", [["--local"], ["--set", "cluster.object_store_bytes=100000000"]])
+ON_RAY = ["--set", "cluster.object_store_bytes=100000000"]
+
+
+@pytest.mark.parametrize("where", [["--local"], pytest.param(ON_RAY, marks=pytest.mark.slow)], ids=["local", "Ray"])
 def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_path: Path, where: list[str]) -> None:
     """FBK-5: a broker that lost everything, and a topic made again by its first client; one line, exit code 1."""
     fill(settings_for(broker, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])

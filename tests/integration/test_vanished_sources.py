@@ -139,7 +139,7 @@ def test_a_file_that_grows_while_hosts_are_compared_is_no_difference(tmp_path: P
         require_same_view([steady], elsewhere(steady))
 
 
-@pytest.mark.parametrize("few", [0, 100], ids=["actors", "one task"])
+@pytest.mark.parametrize("few", [pytest.param(0, marks=pytest.mark.slow), 100], ids=["actors", "one task"])
 def test_a_worker_that_sees_another_store_stops_the_run(cluster: None, tmp_path: Path, few: int) -> None:
     """SCL-1: it checks before it works, whatever was checked when the run began."""
     plan = a_plan(a_tree(tmp_path), tmp_path / "store", f"ingest.pools.few={few}")
