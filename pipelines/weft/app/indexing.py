@@ -32,11 +32,7 @@ OWN_CHANGED = 0.2
 def plan_of(
     settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False
 ) -> IndexPlan:
-    """What the settings and a job's arguments ask for.
-
-    Raises:
-        ConfigurationError: No source is given, and there is no live generation whose texts could be indexed anew.
-    """
+    """What the settings and a job's arguments ask for."""
     root = Path(settings.storage.root).absolute()
     if not (sources or settings.sources) and Catalog(root).pointer().generation is None:
         raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")

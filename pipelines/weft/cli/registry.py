@@ -115,11 +115,7 @@ def all_commands() -> Commands:
 
 
 def load_command(name: str) -> Any:
-    """The command of a name, imported, and logging set up for it.
-
-    Raises:
-        KeyError: There is none.
-    """
+    """The command of a name, imported, and logging set up for it."""
     from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  .04 s: rich, which the help does without
     from weft.runtime.process import uncollected  # noqa: PLC0415  .1 s: NumPy, likewise
 

@@ -25,12 +25,7 @@ _STOPPED_S = 2.0  # a stopped updater lets go of nothing: waiting longer for its
 
 
 def milliseconds(seconds: float) -> int:
-    """Of a time in seconds; whole ones.
-
-    Examples:
-        >>> milliseconds(0.5)
-        500
-    """
+    """Of a time in seconds; whole ones."""
     return round(seconds * MS)
 
 

@@ -41,12 +41,7 @@ log = logging.getLogger(__name__)
 
 
 def answering_facts(settings: Settings, folder: Path) -> Mapping[str, object]:
-    """What tells answers from gaps in a staged generation, as facts of its manifest.
-
-    Returns:
-        Nothing where it has too few questions of its own, or cannot be searched, which is logged: a generation without
-        it is searched all the same.
-    """
+    """What tells answers from gaps in a staged generation, as facts of its manifest."""
     rules = settings.consolidation.calibration
     questions = stored_questions(folder)[: rules.own_questions]
     if len(questions) * rules.answerable_bound < 1.0:

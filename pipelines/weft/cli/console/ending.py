@@ -9,10 +9,7 @@ from typing import NoReturn
 
 
 def exit_process(code: int) -> NoReturn:
-    """End the process, without Python taking its modules apart: half a second where PyTorch is loaded.
-
-    Threads are waited for, exit handlers run and streams are flushed first, as `multiprocessing` ends its processes.
-    """
+    """End the process, without Python taking its modules apart: half a second where PyTorch is loaded."""
     if (threading := sys.modules.get("threading")) is not None:  # where nobody imported it, there are no threads
         threading._shutdown()
     atexit._run_exitfuncs()

@@ -33,12 +33,7 @@ def log_progress() -> None:
 
 
 class LogLines(logging.Formatter):
-    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
-
-    Examples:
-        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
-        'query a�\n    b lost'
-    """
+    """What is logged, which may quote anybody, without what would steer a terminal; one message looks like one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The message, and the traceback where there is one."""
@@ -46,10 +41,7 @@ class LogLines(logging.Formatter):
 
 
 class LogThrottle(logging.Filter):
-    """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second.
-
-    What weft itself does about it is logged apart; these messages say why, such as a certificate that is refused.
-    """
+    """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second."""
 
     def __init__(self, clock: Clock = system_clock) -> None:
         super().__init__()

@@ -54,12 +54,7 @@ class Attributor:
 
     @classmethod
     def load(cls, rules: AttributionSettings, embedding: EmbeddingSettings) -> Self:
-        """An attributor with the configured encoder, if `rules` ask for one, and without similarities otherwise.
-
-        Raises:
-            ModelUnavailableError: The model cannot be found or loaded.
-            ConfigurationError: The model cannot do what the settings ask for.
-        """
+        """An attributor with the configured encoder, if `rules` ask for one, and without similarities otherwise."""
         if not rules.encoder:
             return cls(rules, None)
         # PyTorch takes a second to import, and an updater may meet no response.

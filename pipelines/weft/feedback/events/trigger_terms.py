@@ -12,13 +12,7 @@ _SHORTEST, _LONGEST = 3, 40  # characters of a word
 
 
 def trigger_terms(text: str, rules: TriggerSettings) -> tuple[str, ...]:
-    """The words of a query that tell most, the longest first, at most as many as configured.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> trigger_terms("How is the WAL checkpoint flushed to disk?", load_settings(environment={}).feedback.triggers)
-        ('checkpoint', 'flushed', 'disk')
-    """
+    """The words of a query that tell most, the longest first, at most as many as configured."""
     words = learnable((word.casefold() for word in _WORD.findall(text)), rules)
     return tuple(sorted(words, key=lambda word: -len(word))[: rules.terms])
 

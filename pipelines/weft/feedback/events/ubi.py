@@ -231,12 +231,7 @@ _EXPECTED_TIME = "expected a time after 1973, in ISO 8601 or in seconds to nanos
 
 
 def id_of(value: object) -> str | None:
-    """An id as text; None where there is none. UBI has texts and integers.
-
-    Examples:
-        >>> [id_of(value) for value in ("a7", 7, 7.0, 0, None, " ", True, 7.5, ["a7"])]
-        ['a7', '7', '7', '0', None, None, None, None, None]
-    """
+    """An id as text; None where there is none. UBI has texts and integers."""
     value = whole(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
@@ -245,11 +240,7 @@ def id_of(value: object) -> str | None:
 
 
 def first_id(document: Mapping[str, Any], *names: str, reason: str = "invalid") -> str | None:
-    """The first of these fields that holds an id; null and the empty text are as if absent.
-
-    Raises:
-        InvalidEventError: A field before it holds what is no id, with that reason.
-    """
+    """The first of these fields that holds an id; null and the empty text are as if absent."""
     for name in names:
         value = document.get(name)
         if (text := id_of(value)) is not None:
@@ -260,11 +251,7 @@ def first_id(document: Mapping[str, Any], *names: str, reason: str = "invalid") 
 
 
 def question_of_user(document: Mapping[str, Any]) -> str | None:
-    """What was asked; None where the query has no text: null, absent, empty or blanks.
-
-    Raises:
-        InvalidEventError: It is no text (`no_question`).
-    """
+    """What was asked; None where the query has no text: null, absent, empty or blanks."""
     asked = document.get("user_query")
     if asked is not None and not isinstance(asked, str):
         raise InvalidEventError("no_question", f"expected `user_query`, a text or null, found {_shown(asked)}")
@@ -272,17 +259,7 @@ def question_of_user(document: Mapping[str, Any]) -> str | None:
 
 
 def milliseconds(timestamp: object) -> int:
-    """Milliseconds since the epoch of a time.
-
-    Raises:
-        InvalidEventError: It is none between the years 1973 and 5138 (`no_time`).
-
-    Examples:
-        >>> {milliseconds(time) for time in (1790000000, 1790000000000, "1790000000000000", 1.79e18)}
-        {1790000000000}
-        >>> milliseconds("2026-09-21T14:13:20")
-        1790000000000
-    """
+    """Milliseconds since the epoch of a time."""
     number = _number(timestamp)
     seconds = _iso_seconds(timestamp) if number is None else number
     units = _PER_SECOND if number is not None else (1,)
@@ -293,12 +270,7 @@ def milliseconds(timestamp: object) -> int:
 
 
 def rank_of(position: Mapping[str, Any]) -> int:
-    """The claimed rank, from 1; 1 where there is none. The updater goes by what the impression says.
-
-    Examples:
-        >>> [rank_of({"ordinal": ordinal}) for ordinal in (3, 3.0, "3", {"index": 3}, 0, None, True, "third")]
-        [3, 3, 3, 3, 1, 1, 1, 1]
-    """
+    """The claimed rank, from 1; 1 where there is none. The updater goes by what the impression says."""
     ordinal = position.get("ordinal")
     number = _number(ordinal.get("index") if isinstance(ordinal, dict) else ordinal)
     return max(int(number), 1) if number is not None else 1

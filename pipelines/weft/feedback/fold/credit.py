@@ -93,11 +93,7 @@ def attributed(feedback: Feedback, impression: Impression, attribute: Attribute)
 
 
 def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named: bool) -> Impression:
-    """The impression with what its answer's context held, as whoever made the answer says.
-
-    What was left out is not in it. The first inclusion tells which results are, and further ones add to these: later
-    outcomes of the whole answer are shared by them alone.
-    """
+    """The impression with what its answer's context held, as whoever made the answer says."""
     hashes, includes = set(feedback.content_hashes), isinstance(feedback, Inclusion)
     results = [
         structs.replace(
@@ -167,10 +163,7 @@ def tally_click(tally: Tally, selection: Selection, impression: Impression, *, d
 def tally_triggers(
     tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
 ) -> None:
-    """Note the words by which a result that was picked from far down shall be found (RET-17).
-
-    Which rank that was says the impression, and which words may be used say the rules here: a producer could send any.
-    """
+    """Note the words by which a result that was picked from far down shall be found (RET-17)."""
     if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
         return
     for term in learnable(selection.terms, rules)[: rules.terms]:

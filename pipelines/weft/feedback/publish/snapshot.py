@@ -86,13 +86,7 @@ def publish_snapshot(state: PartitionState) -> Path:
 
 
 def repair_snapshot(state: PartitionState) -> None:
-    """Publish a partition anew where what it published is damaged: its state holds all of it.
-
-    Updaters of other partitions read it, too, and would end.
-
-    Raises:
-        DiskError: The published files cannot be read, which is no damage.
-    """
+    """Publish a partition anew where what it published is damaged: its state holds all of it."""
     path = state.folder / NAME
     if not path.exists():
         return
@@ -160,11 +154,7 @@ class Forks:
         self._read: dict[BaseId, Sides] = {}
 
     def follow(self) -> None:
-        """Fork what started since the last time, and let go of what ended; durable when this returns.
-
-        Raises:
-            FencedError: Another updater owns the partition.
-        """
+        """Fork what started since the last time, and let go of what ended; durable when this returns."""
         lost = sorted(set(self._state.read(bases_in)) - set(self._catalog.bases.names()))[:_AT_ONCE]
         while some := self._state.read(forks_in, lost, at_most=_AT_ONCE):
             self._state.write(write_forks, [self._followed(fork) for fork in some])
