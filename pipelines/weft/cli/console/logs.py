@@ -11,7 +11,7 @@ from rich.logging import RichHandler
 from weft.cli.console.terminal import stderr, visible
 from weft.runtime.clock import Clock, system_clock
 
-_KAFKA_CLIENTS = ("kafka", "weft.runtime.kafka.reader", "rdkafka")
+_KAFKA_CLIENTS = ("kafka", "weft.runtime.kafka.client")
 _VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
 _SPARING_S = 60.0
 
@@ -21,7 +21,8 @@ def log_warnings() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what it came to is in the error that ends the command
+    for client in _KAFKA_CLIENTS:  # what it came to is in the error that ends the command
+        logging.getLogger(client).setLevel(logging.CRITICAL)
 
 
 def log_progress() -> None:
