@@ -186,7 +186,7 @@ class Sessions:
         self.merges += 1
 
     def tally_of(self, session: str) -> Tally:
-        """Where the evidence of one event goes, whose session was just heard; each event that has some asks here once."""
+        """Where the evidence of one event goes, whose session was just heard; each event with some asks here once."""
         work = self.works.get(session)
         if work is None:
             return self.shared

@@ -38,6 +38,9 @@ from weft.domain.ranking import Scope
 from weft.feedback.fold.batch import (
     Arrivals,
     BatchState,
+    Change,
+    DeadLetter,
+    Fate,
     LogMoment,
     PendingFeedback,
     PendingImpression,
@@ -46,7 +49,6 @@ from weft.feedback.fold.batch import (
     effective_ms,
     unlearns,
 )
-from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.credit import (
     Attribute,
     ContentVerdict,

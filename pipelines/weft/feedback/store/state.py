@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from weft.domain.errors import CorruptionError, FencedError, WrongLogError
-from weft.feedback.fold.batch import Arrivals, BatchState
-from weft.feedback.fold.change import Change
+from weft.feedback.fold.batch import Arrivals, BatchState, Change
 from weft.feedback.settings import EVENT_ID_RECORDS, MS, FeedbackSettings
 from weft.feedback.store import tables
 from weft.feedback.store.deduplication import SeenIndex, index_of_seen

@@ -18,6 +18,9 @@ from weft.feedback.events.codec import Decoded
 from weft.feedback.fold.batch import (
     Arrivals,
     BatchState,
+    Change,
+    DeadLetter,
+    Fate,
     LogMoment,
     PartitionClock,
     PendingFeedback,
@@ -25,7 +28,6 @@ from weft.feedback.fold.batch import (
     answers_of,
     unlearns,
 )
-from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.names import (
     NAMING,
     NEWCOMERS,
