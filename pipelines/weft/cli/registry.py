@@ -62,7 +62,6 @@ COMMANDS: Mapping[str, Command] = {
     "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
     "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
     "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
-    "attribute": Command("commands.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 

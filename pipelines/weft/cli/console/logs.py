@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 
 from rich.logging import RichHandler
 
 from weft.cli.console.terminal import stderr, visible
-from weft.runtime.clock import Clock, system_clock
-
-_KAFKA_CLIENTS = ("kafka", "weft.runtime.kafka.client")
-_VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
-_SPARING_S = 60.0
 
 
 def log_warnings() -> None:
@@ -21,8 +15,7 @@ def log_warnings() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    for client in _KAFKA_CLIENTS:  # what it came to is in the error that ends the command
-        logging.getLogger(client).setLevel(logging.CRITICAL)
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)  # what it came to is in the error that ends the command
 
 
 def log_progress() -> None:
@@ -41,25 +34,6 @@ class LogLines(logging.Formatter):
         return "\n    ".join(map(visible, super().format(record).split("\n")))
 
 
-class LogThrottle(logging.Filter):
-    """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second."""
-
-    def __init__(self, clock: Clock = system_clock) -> None:
-        super().__init__()
-        self._clock = clock
-        self._again_at: dict[tuple[str, str], float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is one to print."""
-        if not record.name.startswith(_KAFKA_CLIENTS):
-            return True
-        key, now = (record.name, _VARYING.sub("", record.getMessage())), self._clock()
-        if now < self._again_at.get(key, now):
-            return False
-        self._again_at[key] = now + _SPARING_S
-        return True
-
-
 def _handler() -> logging.Handler:
     """Where logs go: coloured on a terminal; elsewhere one line a message, with its date, as files of logs have it."""
     handler: logging.Handler
@@ -69,5 +43,4 @@ def _handler() -> logging.Handler:
     else:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(message)s"))
-    handler.addFilter(LogThrottle())
     return handler

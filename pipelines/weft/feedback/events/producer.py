@@ -37,7 +37,7 @@ from weft.domain.signatures import SigningKey, principal_of, session_of
 from weft.feedback.events.authenticity import signed, token_of
 from weft.feedback.events.codec import encode
 from weft.feedback.events.lesson_events import LessonEvents
-from weft.feedback.events.trigger_terms import trigger_terms
+from weft.feedback.events.trigger_terms import BEYOND_RANK, trigger_terms
 from weft.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from weft.runtime.clock import Clock, system_clock
 from weft.runtime.kafka.writer import KafkaPublisher, partition_of
@@ -224,7 +224,7 @@ class FeedbackProducer(LessonEvents):
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen; from far down it takes words of the query along."""
         rules = self._triggers
-        far = rules is not None and isinstance(rank, int) and rank > rules.beyond_rank
+        far = rules is not None and isinstance(rank, int) and rank > BEYOND_RANK
         terms = trigger_terms(query.text, rules) if rules is not None and far else None
         facts = self._answering(query, principal)
         return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))

@@ -110,9 +110,9 @@ class Heard:
         self.refusal = refused(error, self._access) or self.refusal
         self.fatal = self.fatal or error.fatal()
 
-    def log(self, level: int, text: str, *values: object) -> None:
-        """Pass on what the client logs, and keep why it lost a connection."""
-        _log.log(level, text, *values)
+    def log(self, _: int, text: str, *values: object) -> None:
+        """Keep why the client lost a connection; it says so many times a second, and errors say it once."""
+        _log.debug(text, *values)
         line = text % values
         if line.startswith("FAIL "):
             self.text = line.rpartition("]: ")[2] or line
