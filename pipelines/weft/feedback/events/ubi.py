@@ -261,13 +261,13 @@ def milliseconds(timestamp: object) -> int:
     try:
         if isinstance(timestamp, str):
             parsed = datetime.fromisoformat(timestamp.strip().upper())
-            found = (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp() * MS
+            moment = (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp() * MS
         else:
-            found = _number(timestamp)
+            moment = _number(timestamp)
     except ValueError:
-        found = math.nan
-    if _FIRST_MS <= found < _END_MS:
-        return round(found)
+        moment = math.nan
+    if _FIRST_MS <= moment < _END_MS:
+        return round(moment)
     raise InvalidEventError("no_time", f"{_EXPECTED_TIME}, found {_shown(timestamp)}")
 
 

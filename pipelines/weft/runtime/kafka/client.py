@@ -1,6 +1,6 @@
 """How librdkafka reaches brokers, and what its codes and texts mean to weft; kafka-python is told the same of TLS.
 
-The client tries again until its time is over, and says why at once to whoever listens: see `Heard`.
+The client tries again until its time is over, and says why at once to whoever listens: see `ClientEvents`.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def connection_refused(text: str, access: Access) -> ConfigurationError | None:
     """The error of a connection that ended by a refusal."""
     refusal = connection_refusal(text)
     if refusal is Refusal.AUTHORITY:
-        refusal = connection_refusal(_told_by_tls(access.settings)) or refusal
+        refusal = connection_refusal(_certificate_error(access.settings)) or refusal
     return None if refusal is None else access.refused(refusal)
 
 
-def _told_by_tls(settings: KafkaSettings) -> str:
+def _certificate_error(settings: KafkaSettings) -> str:
     """What is wrong with a broker's certificate: librdkafka says no more than that it could not verify it."""
     context = tls_context(settings)
     for server in settings.bootstrap.split(",") if context is not None else ():
@@ -96,7 +96,7 @@ def errors(access: Access) -> Iterator[None]:
         raise mapped(error.args[0], access) from error
 
 
-class Heard:
+class ClientEvents:
     """What one client says aside about its connections: that it is refused, or cut off, it tells nowhere else."""
 
     def __init__(self, access: Access) -> None:
@@ -136,7 +136,7 @@ class Heard:
             raise (self._access.unavailable(self.text) if silent else mapped(error.args[0], self._access)) from error
 
 
-def options(settings: KafkaSettings, heard: Heard) -> dict[str, Any]:
+def options(settings: KafkaSettings, events: ClientEvents) -> dict[str, Any]:
     """How librdkafka is told to reach the brokers; errors as in `tls_context`."""
     tls_context(settings)  # says more clearly than the client which file is wrong
     password, key_password = settings.sasl_password, settings.ssl_keyfile_password
@@ -153,8 +153,8 @@ def options(settings: KafkaSettings, heard: Heard) -> dict[str, Any]:
         "ssl.endpoint.identification.algorithm": "https" if settings.ssl_check_hostname else "none",
         "allow.auto.create.topics": False,  # a look must not make a topic with the broker's default partitions
         "socket.timeout.ms": settings.request_timeout_ms,
-        "error_cb": heard,
-        "logger": heard,
+        "error_cb": events,
+        "logger": events,
     }
     return {name: value for name, value in stated.items() if value is not None}
 

@@ -13,7 +13,7 @@ from typing import Any
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from weft.domain.errors import WeftError
-from weft.runtime.kafka.client import Heard, errors, mapped, options
+from weft.runtime.kafka.client import ClientEvents, errors, mapped, options
 from weft.runtime.kafka.errors import Access
 from weft.runtime.kafka.gaps import LogGaps
 from weft.runtime.kafka.log import FETCH_BYTES, Batches, LogFacts, OpenTransaction, Records
@@ -43,13 +43,13 @@ class KafkaSource:
         self._reached: dict[int, int] = {}
         self._failed: WeftError | None = None
         self._refused = False  # the group's offsets: said once
-        self._heard = Heard(self._access)
+        self._events = ClientEvents(self._access)
         self._topics = KafkaTopics(settings, self._access)
         self._gaps = LogGaps(self._access)
         callbacks = {"error_cb": self._hear, "on_commit": self._note_commit}
         with self._errors():
             self._consumer = Consumer(
-                options(settings, self._heard) | _consumer(settings, max_poll_records) | callbacks
+                options(settings, self._events) | _consumer(settings, max_poll_records) | callbacks
             )
 
     def assign(self, partitions: Sequence[int]) -> None:
@@ -130,7 +130,7 @@ class KafkaSource:
         if error.code() in _NO_GROUP:
             self._refuse_group(error.str())
         else:
-            self._heard(error)
+            self._events(error)
 
     def _taken(self, max_records: int, timeout_s: float) -> list[Message]:
         """Records that are there, once the client has anything to say."""
@@ -143,7 +143,7 @@ class KafkaSource:
         return messages
 
     def _raise_failed(self) -> None:
-        failed, self._failed, self._heard.refusal = self._heard.refusal or self._failed, None, None
+        failed, self._failed, self._events.refusal = self._events.refusal or self._failed, None, None
         if failed is not None:
             raise failed
 

@@ -25,7 +25,7 @@ from weft.domain.errors import (
     MissingTopicError,
     WeftError,
 )
-from weft.runtime.kafka.client import Heard, errors, mapped, options
+from weft.runtime.kafka.client import ClientEvents, errors, mapped, options
 from weft.runtime.kafka.errors import Access
 from weft.runtime.kafka.log import LogFacts
 from weft.runtime.settings import KafkaSettings
@@ -81,10 +81,10 @@ class KafkaTopics:
 
     def __init__(self, settings: KafkaSettings, access: Access) -> None:
         self._access = access
-        self._heard = Heard(access)
+        self._events = ClientEvents(access)
         self._timeout_s = settings.connect_timeout_ms / 1000
         with errors(access):
-            self._admin = AdminClient(options(settings, self._heard))
+            self._admin = AdminClient(options(settings, self._events))
 
     def facts(self, topic: str) -> LogFacts:
         """Which topic answers under a name now."""
@@ -107,7 +107,7 @@ class KafkaTopics:
         """Make a topic; who else made it first is welcome."""
         (future,) = self._admin.create_topics([topic], request_timeout=self._timeout_s).values()
         try:
-            self._heard.answer(self._admin, future, self._timeout_s)
+            self._events.answer(self._admin, future, self._timeout_s)
         except WeftError as error:
             if _code(error) != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
@@ -116,13 +116,13 @@ class KafkaTopics:
         """Offset of the oldest record still there: what lay before it was deleted."""
         place = TopicPartition(topic, partition)
         (future,) = self._admin.list_offsets({place: OffsetSpec.earliest()}, request_timeout=self._timeout_s).values()
-        return int(self._heard.answer(self._admin, future, self._timeout_s).offset)
+        return int(self._events.answer(self._admin, future, self._timeout_s).offset)
 
     def _described(self, topic: str) -> TopicDescription:
         (future,) = self._admin.describe_topics(
             TopicCollection([topic]), include_authorized_operations=True, request_timeout=self._timeout_s
         ).values()
-        described = self._heard.answer(self._admin, future, self._timeout_s)
+        described = self._events.answer(self._admin, future, self._timeout_s)
         permitted = described.authorized_operations  # None where the broker tells of none
         if permitted is not None and self._access.operation.upper() not in {one.name for one in permitted}:
             raise self._access.not_permitted()
@@ -152,7 +152,7 @@ class KafkaPublisher:
         self._waiting = self._lost = self._reported = 0
         self._reason: WeftError | None = None
         self._refused = self._closed = False
-        self._heard = Heard(self._access)
+        self._events = ClientEvents(self._access)
         self._patient = patient
         self._early: deque[tuple[bytes, bytes]] = deque()  # what came before the topic
         self._early_bytes = 0
@@ -187,7 +187,7 @@ class KafkaPublisher:
                 self._keep(key, value)
                 return
         self._producer.poll(0)
-        if self._refused or self._heard.refusal is not None or self._heard.fatal:
+        if self._refused or self._events.refusal is not None or self._events.fatal:
             self._ask_again()
         with self._counting:
             self._waiting += 1
@@ -207,13 +207,13 @@ class KafkaPublisher:
         if (lost or late) and self._ready.is_set() and not isinstance(reason, ConfigurationError):
             reason = self._silence() or reason
         if (lost or late) and isinstance(reason, ConfigurationError):
-            if self._heard.fatal:
+            if self._events.fatal:
                 self._ask_again()  # says more exactly what is missing
             raise reason
         if lost or late:
             raise BrokerUnavailableError(
                 f"expected all records to be acknowledged in {self._timeout_s:g} s, found {lost} given up and {late} "
-                f"without an answer: {reason or self._heard.text}"
+                f"without an answer: {reason or self._events.text}"
             )
 
     def close(self) -> int:
@@ -253,7 +253,7 @@ class KafkaPublisher:
         return outcomes
 
     def _opened(self) -> Producer:
-        stated = options(self._settings, self._heard) | {
+        stated = options(self._settings, self._events) | {
             "acks": "all",
             "enable.idempotence": self._settings.idempotent,
             "partitioner": "murmur2_random",  # as `partition_of`
@@ -311,18 +311,18 @@ class KafkaPublisher:
             return InvalidEventError("oversized", str(self._access.too_large()))
         return mapped(error, self._access)
 
-    def _produce(self, key: bytes, value: bytes, told: Callable[[KafkaError | None, Message], None]) -> None:
+    def _produce(self, key: bytes, value: bytes, on_delivery: Callable[[KafkaError | None, Message], None]) -> None:
         with errors(self._access):
             try:
-                self._producer.produce(self._access.topic, value, key, on_delivery=told)
+                self._producer.produce(self._access.topic, value, key, on_delivery=on_delivery)
             except BufferError as error:
-                raise self._access.unavailable(f"none so far, and as much waits as may: {self._heard.text}") from error
+                raise self._access.unavailable(f"none so far, and as much waits as may: {self._events.text}") from error
 
     def _flushed(self, patience_s: float) -> int:
         """Wait for answers; how many records have none. Where the brokers refuse this client, that is raised."""
         deadline = time.monotonic() + patience_s
         while left := self._left():
-            if self._heard.refusal is not None or self._heard.fatal:
+            if self._events.refusal is not None or self._events.fatal:
                 self._ask_again()
             if time.monotonic() >= deadline:
                 return left
@@ -332,7 +332,7 @@ class KafkaPublisher:
         try:
             return int(self._producer.flush(_LOOK_S))
         except KafkaException as error:  # it does nothing more
-            self._heard(error.args[0])
+            self._events(error.args[0])
             self._producer.poll(0)
             return self._waiting
 
@@ -348,16 +348,16 @@ class KafkaPublisher:
         """Whether the brokers let this client in by now; nobody waits for that any longer than for a send."""
         hasty = self._settings.model_copy(update={"connect_timeout_ms": self._settings.send_block_ms})
         KafkaTopics(hasty, self._access).facts(self._access.topic)
-        if self._heard.fatal:
+        if self._events.fatal:
             self._give_up()
-            refusal, self._heard = self._heard.refusal, Heard(self._access)
+            refusal, self._events = self._events.refusal, ClientEvents(self._access)
             self._producer = self._opened()
             if refusal is not None:
                 raise refusal
         else:
             with errors(self._access):  # the client's own refusal of a topic ends with its next look at it
                 self._producer.list_topics(self._access.topic, self._settings.send_block_ms / 1000)
-        self._refused, self._heard.refusal = False, None
+        self._refused, self._events.refusal = False, None
 
     def _give_up(self) -> None:
         with self._counting:
@@ -366,7 +366,7 @@ class KafkaPublisher:
     def _settle(self, error: KafkaError | None, _: Message) -> None:
         if error is not None:
             large = error.code() == KafkaError.MSG_SIZE_TOO_LARGE
-            reason = self._access.too_large() if large else self._heard.refusal or mapped(error, self._access)
+            reason = self._access.too_large() if large else self._events.refusal or mapped(error, self._access)
             if str(reason) != str(self._reason):
                 _log.warning("records are given up: %s", reason)
             self._reason = reason
