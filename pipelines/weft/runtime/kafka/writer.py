@@ -148,7 +148,7 @@ class KafkaPublisher:
         self._access = Access(settings, "Write", topic)
         self._settings = settings
         self._timeout_s = (settings.connect_timeout_ms if patient else settings.delivery_timeout_ms) / 1000
-        self._counting = threading.Lock()
+        self._counting = threading.RLock()  # callbacks come within calls
         self._waiting = self._lost = self._reported = 0
         self._reason: WeftError | None = None
         self._refused = self._closed = False
@@ -262,6 +262,7 @@ class KafkaPublisher:
             "message.max.bytes": _REQUEST_BYTES,
             "message.timeout.ms": _FOR_EVER if self._patient else self._settings.delivery_timeout_ms,
             "queue.buffering.max.kbytes": _WAITING_KIB,
+            "queue.buffering.max.messages": 1_000_000,  # bytes are the bound
         }
         with errors(self._access):
             return Producer(stated)
@@ -278,9 +279,9 @@ class KafkaPublisher:
                 self._ended.wait(_ASK_EVERY_S)
             else:
                 with self._counting:
-                    early, self._reason = [*self._early], None
-                    self._early.clear()
-                    for key, value in early:
+                    self._reason = None
+                    while self._early and not self._closed:
+                        key, value = self._early.popleft()
                         try:
                             self._produce(key, value, self._settle)
                         except WeftError as refusal:  # no later try helps this one, and others wait behind it
@@ -312,11 +313,18 @@ class KafkaPublisher:
         return mapped(error, self._access)
 
     def _produce(self, key: bytes, value: bytes, on_delivery: Callable[[KafkaError | None, Message], None]) -> None:
+        deadline = time.monotonic() + self._settings.send_block_ms / 1000
         with errors(self._access):
-            try:
-                self._producer.produce(self._access.topic, value, key, on_delivery=on_delivery)
-            except BufferError as error:
-                raise self._access.unavailable(f"none so far, and as much waits as may: {self._events.text}") from error
+            while True:
+                try:
+                    self._producer.produce(self._access.topic, value, key, on_delivery=on_delivery)
+                    return
+                except BufferError as error:
+                    if time.monotonic() >= deadline:
+                        raise self._access.unavailable(
+                            f"none, and as much waits as may: {self._events.text}"
+                        ) from error
+                self._producer.poll(_LOOK_S)
 
     def _flushed(self, patience_s: float) -> int:
         """Wait for answers; how many records have none. Where the brokers refuse this client, that is raised."""
