@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.cli.console.ending import exit_process
+from weft.cli.main import exit_process
 from weft.cli.searches.ask import main
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.cli.commands.reindex import main
-from weft.cli.console.ending import exit_process
+from weft.cli.main import exit_process
 
 if __name__ == "__main__":
     exit_process(main())

@@ -175,7 +175,7 @@ def test_a_silent_broker_is_an_error_of_our_own() -> None:
         source.facts()
     source.close()
     with pytest.raises(BrokerUnavailableError, match="is the broker up"):
-        KafkaSource(settings, "events", max_poll_records=10)
+        KafkaSource(settings, "events", max_poll_records=10).facts()
 
 
 def test_a_missing_topic_is_not_made_by_looking() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
@@ -10,9 +9,6 @@ import pytest
 
 from tests.support.answers import a_query, an_answer
 from tests.support.feedback_publisher import MemoryPublisher
-from tests.support.parts import a_document
-from tests.support.small_store import published_store
-from weft.cli.main import main
 from weft.domain.events import Success
 from weft.domain.ids import content_hash
 from weft.feedback.events.attributor import Attributor
@@ -76,20 +72,3 @@ def test_the_documented_example_sends_an_attributed_success() -> None:
     assert isinstance(sent, Success)
     assert sent.attribution is not None
     assert sent.attribution.shares.keys() == {result.content_hash for result in an_answer(query).results}
-
-
-def test_the_command_attributes_by_the_texts_of_the_live_generation(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """FBK-9: for producers in any language; what the generation does not hold is told, and gets nothing."""
-    published_store(tmp_path / "store", [a_document("a.md", *TEXTS.values())])
-    response = tmp_path / "response.txt"
-    response.write_text(RESPONSE)
-    place = ["--store", str(tmp_path / "store")]
-    assert main(["attribute", str(response), *TEXTS, content_hash("never indexed"), *place]) == 0
-    told = capsys.readouterr()
-    found = json.loads(told.out)
-    assert found["method"] == "semantic"
-    assert max(found["shares"], key=found["shares"].get) == USED
-    assert "1 of 4 contents are not in the live generation" in told.err
-    assert main(["attribute", str(response), content_hash("never indexed"), *place]) == 1

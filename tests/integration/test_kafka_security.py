@@ -125,7 +125,6 @@ def test_what_tls_refuses_is_named(secured_kafka: SecuredKafka, way: str, strang
     tls = {"security_protocol": "SSL", "ssl_cafile": trusted}
     known = {"ssl_certfile": mine.certificate, "ssl_keyfile": mine.key}
     cases: list[tuple[str, dict[str, Any], str]] = [
-        ("TLS", {}, "a listener for PLAINTEXT, found one that speaks otherwise: set kafka.security_protocol"),
         ("TLS", {**tls, "ssl_cafile": stranger.file}, "authority that signed it as kafka.ssl_cafile"),
         ("TLS", tls, "the broker asks for one: set kafka.ssl_certfile and kafka.ssl_keyfile"),
         ("TLS", {**tls, **known}, f"the certificate in {mine.certificate} to be accepted, found it refused"),
@@ -138,7 +137,7 @@ def test_what_tls_refuses_is_named(secured_kafka: SecuredKafka, way: str, strang
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.parametrize(("listener", "protocol"), [("SASL", "PLAINTEXT"), ("OPEN", "SSL")])
+@pytest.mark.parametrize(("listener", "protocol"), [("SASL", "PLAINTEXT"), ("TLS", "PLAINTEXT"), ("OPEN", "SSL")])
 def test_a_listener_that_hangs_up_is_not_said_to_be_down(
     secured_kafka: SecuredKafka, listener: str, protocol: str
 ) -> None:

@@ -70,7 +70,7 @@ def test_a_store_of_the_version_before_opens_with_every_key_that_is_gone_or_has_
     stored["feedback"]["attribution"]["mixes"] = {"counterfactual": [0.5, 0.3, 0.2], "semantic": [0.0, 0.0, 1.0]}
     stored["feedback"]["attribution"]["confidence"]["equal"] = 1.0
     stored["feedback"]["limits"]["dead_letter_bytes"] = 1
-    stored["feedback"]["merge"]["strength"] = 3.0
+    stored["feedback"]["merge"] = {"strength": 3.0}
     stored["learning"] = {"calibration_bands": [0.5, 1.0]}
     stored["embedding"]["sparse"] |= {"threads": 7, "device": "cpu"}
     stored["embedding"]["max_tokens"] = {"text": 128}

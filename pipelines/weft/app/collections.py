@@ -44,10 +44,7 @@ def measuring(settings: Settings) -> Settings:
 def indexed(
     dataset: Dataset, settings: Settings, *, executor: Executor = ON_CLUSTER, watch: Watch = lambda _: None
 ) -> Settings:
-    """The settings with a store that holds the data set's corpus, indexed now unless that was done before.
-
-    After a change of the code that cuts the store is brought up to it: what is measured is what that code makes.
-    """
+    """The settings with a store that holds the data set's corpus, indexed now unless that was done before."""
     root = root_of(dataset, settings)
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     cut_with = root / _CUT_WITH

@@ -52,11 +52,7 @@ def sides(names: Sequence[str], configure: Configure, ask: RunEach) -> list[Side
 
 
 def configuration(name: str, configure: Configure) -> Settings:
-    """The settings that a name on the command line stands for.
-
-    Raises:
-        SourceError: It stands for no configuration.
-    """
+    """The settings that a name on the command line stands for."""
     changes = _changes(name)
     if changes is None:
         raise SourceError(f"{name}: expected a YAML file, assignments or `{BASE}`: run files need a --dataset")

@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from weft.app.searching.gaps import answering_facts
+from weft.app.searching.engines import Engines, load_engines
 from weft.catalog.catalog import Catalog
+from weft.consolidation.probes import probes
+from weft.consolidation.settings import CalibrationSettings
 from weft.domain.documents import Domain
-from weft.domain.errors import ConfigurationError
-from weft.indexes.manifest import CHUNKS_FOLDER, read_generation_manifest
+from weft.domain.errors import ConfigurationError, WeftError
+from weft.domain.ids import QueryId
+from weft.domain.matching import NO_MATCH, Coverage, MatchFeatures, best_match
+from weft.domain.ranking import Answer, Query
+from weft.domain.understanding import Complexity
+from weft.evaluation.replay.masking import Masks, masked
+from weft.indexes.generation import Generation, open_generation
+from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, read_generation_manifest
 from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.plan import IndexPlan
+from weft.ingestion.questions import StoredQuestion, stored_questions
 from weft.ingestion.report import IndexOutcome
 from weft.ingestion.sources.items import begins_with, escaped
 from weft.ingestion.sources.sources import uri_prefixes
+from weft.learning.beliefs import believed
+from weft.learning.calibration.answered import AskedMatch
+from weft.learning.calibration.answered_fit import answered_curve
+from weft.learning.calibration.matching import Answering, answering_of
+from weft.learning.evidence import Evidence
+from weft.learning.parts import LearnedVersion
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.filters import RowFilter
+from weft.retrieval.snapshot.live import PRIORS_ONLY
+from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
+from weft.runtime.clock import system_clock
 from weft.runtime.ray.stages import ON_CLUSTER, Executor
 from weft.settings import Settings
 
@@ -32,11 +55,7 @@ OWN_CHANGED = 0.2
 def plan_of(
     settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False
 ) -> IndexPlan:
-    """What the settings and a job's arguments ask for.
-
-    Raises:
-        ConfigurationError: No source is given, and there is no live generation whose texts could be indexed anew.
-    """
+    """What the settings and a job's arguments ask for."""
     root = Path(settings.storage.root).absolute()
     if not (sources or settings.sources) and Catalog(root).pointer().generation is None:
         raise ConfigurationError("expected at least one --source: a folder, a file, a corpus or a table")
@@ -53,14 +72,9 @@ def plan_of(
         embedding=settings.embedding,
         index=settings.index,
         declared=settings.sources,
-        describe=partial(described, settings),
+        describe=partial(answering_facts, settings),
         described_least=1.0 - OWN_CHANGED,
     )
-
-
-def described(settings: Settings, staged: Path) -> Mapping[str, object]:
-    """What searches of a staged generation say about it; run where it was built."""
-    return answering_facts(settings, staged)
 
 
 def dropped(plan: IndexPlan) -> dict[str, int]:
@@ -83,3 +97,89 @@ def dropped(plan: IndexPlan) -> dict[str, int]:
 def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:
     """Run a plan on the cluster that this process has joined; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
+
+
+# From when on a match counts as an answer, in a generation that nobody has judged yet (RET-15): its own questions are
+# asked of it, each of a content that lacks the words it is asked with; queries on other matters say what passes.
+
+
+_log = logging.getLogger(__name__)
+
+
+def answering_facts(settings: Settings, folder: Path) -> Mapping[str, object]:
+    """What tells answers from gaps in a staged generation, as facts of its manifest."""
+    rules = settings.consolidation.calibration
+    questions = stored_questions(folder)[: rules.own_questions]
+    if len(questions) * rules.answerable_bound < 1.0:
+        return {}
+    try:
+        answering = _fitted(settings, folder, questions)
+    except WeftError as error:
+        _log.warning("no threshold of answers: %s", error)
+        return {}
+    return {} if answering is None else {ANSWERING: asdict(answering)}
+
+
+def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion]) -> Answering | None:
+    rules, engines = settings.consolidation.calibration, load_engines(settings)
+    with closing(open_generation(folder, verify=False)) as generation:
+        if engines.encoders[0].name not in generation.encoders:
+            return None
+        snapshot = _as_asked(generation, questions, engines, settings)
+        encoder, *further = engines.encoders
+        with Searcher(
+            OneSnapshot(snapshot), encoder, settings.retrieval, clock=system_clock, further=further, terms=engines.terms
+        ) as searcher:
+            own = _answers(searcher, [question.text for question in questions], settings)
+            others = _answers(searcher, probes(rules.probes), settings)
+        answering = answering_of(_best(own), _best(others), marked=rules.answerable_bound)
+        return None if answering is None else _with_curve(answering, own, others, snapshot, rules)
+
+
+def _with_curve(
+    answering: Answering,
+    own: Sequence[Answer],
+    others: Sequence[Answer],
+    snapshot: Snapshot,
+    rules: CalibrationSettings,
+) -> Answering:
+    """The same with P(answered), and the share of queries on other matters that passes by it."""
+
+    def asked(answers: Sequence[Answer]) -> list[AskedMatch]:
+        covered = [_coverage(answer, snapshot) for answer in answers]
+        both = (answering.asked(*each) for each in zip(_best(answers), covered, strict=True))
+        return [each for each in both if each is not None]
+
+    first, second = asked(own), asked(others)
+    curve = answered_curve(first, second, marked=rules.answerable_bound, spread=rules.answered_spread)
+    if curve is None:
+        return answering
+    passed = sum(curve.probability(each) > curve.least for each in second) / len(second)
+    return replace(answering, curve=curve, bound=passed)
+
+
+def _as_asked(
+    generation: Generation, questions: Sequence[StoredQuestion], engines: Engines, settings: Settings
+) -> Snapshot:
+    """The generation at the priors, its contents without what they are asked with."""
+    learned, filters = LearnedVersion(Evidence()), RowFilter(generation.chunks)
+    beliefs = believed(settings.priors, learned, now=generation.created_at)
+    plain = Snapshot(generation.manifest.id, generation, filters, PRIORS_ONLY, learned, beliefs)
+    rests = {question.content_hash: question.rest for question in questions}
+    masks = Masks.of(generation.chunks, rests, [question.text for question in questions])
+    pooling = settings.embedding.tokens.pooling
+    return masked(plain, masks, engines.encoders, pooling=pooling, terms=engines.terms)
+
+
+def _answers(searcher: Searcher, texts: Sequence[str], settings: Settings) -> list[Answer]:
+    k = settings.retrieval.understanding.router.limits[Complexity.MODERATE]
+    queries = [Query(text=text, query_id=QueryId(f"own-{number}"), k=k) for number, text in enumerate(texts)]
+    return searcher.search_many(queries)
+
+
+def _best(answers: Sequence[Answer]) -> list[MatchFeatures]:
+    return [best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in answers]
+
+
+def _coverage(answer: Answer, snapshot: Snapshot) -> Coverage:
+    return snapshot.generation.lexical.coverage(answer.query.text, [each.full_text for each in answer.results])

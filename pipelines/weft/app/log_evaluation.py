@@ -71,11 +71,7 @@ class LogReport:
 
 
 def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) -> Logged:
-    """The log of the last days, and every judgement that holds now; new judgements are kept in the store.
-
-    Raises:
-        SourceError: Nothing was logged.
-    """
+    """The log of the last days, and every judgement that holds now; new judgements are kept in the store."""
     now, root = system_clock(), Path(settings.storage.root)
     since = now - days * SECONDS_PER_DAY
     queries = read_queries(root, limit=LOGGED_QUERIES, since=since)
@@ -199,11 +195,7 @@ def _items(logged: Logged) -> dict[str, Any]:
 
 
 def collected(root: Path, settings: Settings) -> Collected:
-    """Read new feedback from the configured topic.
-
-    Raises:
-        BrokerUnavailableError: The broker does not answer.
-    """
+    """Read new feedback from the configured topic."""
     # Kafka's clients take .2 s to import: `weft queries list` does without.
     from weft.runtime.kafka.reader import KafkaSource  # noqa: PLC0415
 

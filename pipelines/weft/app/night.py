@@ -85,11 +85,7 @@ def steps_of(settings: Settings, waits: Callable[[str], None]) -> list[NightStep
 
 @contextmanager
 def asking_night(settings: Settings, *, waits: Callable[[str], None] = lambda _: None) -> Iterator[Night]:
-    """The night that the settings describe, which asks the store whatever there is to ask.
-
-    Args:
-        waits: Told what could not be done and is left to a later night.
-    """
+    """The night that the settings describe, which asks the store whatever there is to ask."""
     now, questions = system_clock(), questions_of(settings)
     with (
         closing(StoreReplay(settings, times=2)) as replay,

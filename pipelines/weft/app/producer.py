@@ -11,11 +11,7 @@ from weft.settings import Settings
 
 @contextmanager
 def acknowledged_producer(settings: Settings) -> Iterator[FeedbackProducer]:
-    """A producer for who has nothing to do without a broker; what was said is acknowledged when the block is left.
-
-    Raises:
-        BrokerUnavailableError: The broker does not answer, or holds no such topic.
-    """
+    """A producer for who has nothing to do without a broker; what was said is acknowledged when the block is left."""
     with closing(FeedbackProducer.connect_now(settings.kafka, settings.feedback)) as producer:
         yield producer
         producer.flush()

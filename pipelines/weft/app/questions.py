@@ -70,10 +70,7 @@ FindSuperseded = Callable[[LearnedEdges | None], Collection[ContentHash]]
 def improve_of(
     asked: Sequence[Asked], settings: Settings, superseded: FindSuperseded, *, measures: Sequence[str] = MEASURED
 ) -> Improve | None:
-    """Asks questions under both states of evidence and measures the answers; None where there are none.
-
-    What only superseded contents answer is not asked, and contents that the candidate takes for one count as one.
-    """
+    """Asks questions under both states of evidence and measures the answers; None where there are none."""
     if not asked:
         return None
 

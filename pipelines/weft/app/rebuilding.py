@@ -210,12 +210,7 @@ def same_sizes(one: Snapshots, other: Snapshots) -> bool:
 
 
 def within_window(sizes: Snapshots, window: int) -> dict[str, list[str]]:
-    """Sizes as they cut for an encoder that reads `window` tokens: no larger one makes a difference.
-
-    Examples:
-        >>> within_window({"code": ["max=4096", "target=300", "min=30", "overflow=recursive"]}, 254)
-        {'code': ['max=254', 'target=254', 'min=30', 'overflow=recursive']}
-    """
+    """Sizes as they cut for an encoder that reads `window` tokens: no larger one makes a difference."""
     return {
         domain: [
             f"{name}={min(int(value), window)}" if name in _BOUNDED else f"{name}={value}"

@@ -20,14 +20,7 @@ TAGS = {"weft.job": "evaluate", "mlflow.source.name": "jobs.evaluate", "mlflow.s
 
 
 def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measured: Path) -> str:
-    """Keep every number of a summary as a metric, with the hash of the configuration and what was measured.
-
-    Returns:
-        The id of the run.
-
-    Raises:
-        TrackingUnavailableError: MLflow does not answer.
-    """
+    """Keep every number of a summary as a metric, with the hash of the configuration and what was measured."""
     pointer = Catalog(measured).pointer()
     facts = {
         "settings": settings.fingerprint,
@@ -45,14 +38,7 @@ def record(name: str, summary: Mapping[str, Any], settings: Settings, *, measure
 
 
 def numbers(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, float]]:
-    """Every finite number by the path of names that leads to it, in signs that MLflow takes.
-
-    Lists of named things are told by their names.
-
-    Examples:
-        >>> dict(numbers({"a": 1, "b": {"c d": 0.5}, "list": [{"name": "x (y)", "z": True}], "text": "t"}))
-        {'a': 1.0, 'b.c_d': 0.5, 'list.x_y.z': 1.0}
-    """
+    """Every finite number by the path of names that leads to it, in signs that MLflow takes."""
     for key, value in values.items():
         name = f"{prefix}{_STRANGE.sub('', key.replace(' ', '_'))}"
         if isinstance(value, Mapping):

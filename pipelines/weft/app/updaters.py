@@ -62,11 +62,7 @@ def summary(progress: Sequence[PartitionProgress]) -> dict[str, Any]:
 
 
 def require_balance(progress: Sequence[PartitionProgress]) -> None:
-    """Check that every consumed record has exactly one fate (FBK-5).
-
-    Raises:
-        StoreError: Naming the partitions that do not add up.
-    """
+    """Check that every consumed record has exactly one fate (FBK-5)."""
     if wrong := [one.report.partition for one in progress if not one.report.balanced]:
         raise StoreError(
             f"partitions {wrong}: expected consumed = applied + duplicate + dead-lettered + late, found otherwise: "

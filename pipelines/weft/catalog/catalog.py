@@ -184,13 +184,7 @@ class MemoryStore:
         self._folder = root / FOLDER / "memories"
 
     def update(self, session_id: SessionId, step: Callable[[SessionMemory], SessionMemory]) -> None:
-        """Replace a session's memory by what `step` makes of it; nobody else does so meanwhile.
-
-        A memory that cannot be read counts as none: what a session remembers is a help, and no reason to fail it.
-
-        Raises:
-            StoreError: Another process held it all the time; then `step` was not called.
-        """
+        """Replace a session's memory by what `step` makes of it; nobody else does so meanwhile."""
         path = self._path(session_id)
         with locked(self._folder / f"{_LOCK_FILE}-{int(path.stem[:8], 16) % self.LOCKS}", self.PATIENCE):
             try:
@@ -209,11 +203,7 @@ class MemoryStore:
             self._make_room()
 
     def read(self, session_id: SessionId) -> SessionMemory:
-        """Exactly what was kept last; an empty memory where nothing was.
-
-        Raises:
-            CorruptionError: The file is not what was written.
-        """
+        """Exactly what was kept last; an empty memory where nothing was."""
         try:
             return SessionMemory.from_json(self._path(session_id).read_bytes())
         except FileNotFoundError:
@@ -263,11 +253,7 @@ class Catalog:
         return MemoryStore(self.root)
 
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
-        """Check that every host sees this store before it is written; a store without an id gets one.
-
-        Raises:
-            StoreError: A host does not; the message names it and the path, and nothing was changed.
-        """
+        """Check that every host sees this store before it is written; a store without an id gets one."""
         root = self.root.absolute()
         require_shared(root, on_other_hosts)
         with self._pointer.writing():
@@ -341,12 +327,7 @@ class Catalog:
         return next((manifest for manifest in readable if manifest.id == live), readable[-1]).precisions
 
     def verify(self, generation: GenerationId) -> Manifest:
-        """Compare every file of a generation with its manifest.
-
-        Raises:
-            StoreError: There is no such generation.
-            CorruptionError: A file differs; the message names it.
-        """
+        """Compare every file of a generation with its manifest."""
         folder = self.folder_of(generation)
         manifest = read_generation_manifest(folder)
         if manifest.id != generation:
@@ -381,12 +362,7 @@ class Catalog:
         return removed
 
     def open_live(self) -> Generation:
-        """Open the live generation, verified; where it is damaged, the one before it, with a warning.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: It is damaged and so is every other one.
-        """
+        """Open the live generation, verified; where it is damaged, the one before it, with a warning."""
         return self._first_whole(open_generation)
 
     def verified_live(self) -> GenerationId:
@@ -405,11 +381,7 @@ class Catalog:
         )
 
     def leave_out(self, version: VersionName) -> Pointer:
-        """Settle a version that is not to go live: what was streamed up to its cut counts no more.
-
-        Raises:
-            StoreError: There is no such version, or it is damaged.
-        """
+        """Settle a version that is not to go live: what was streamed up to its cut counts no more."""
         self.learned.read(version)
         return self._pointer.move(lambda live: replace(live, decided=max(version, live.decided or version)))
 

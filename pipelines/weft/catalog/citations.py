@@ -28,11 +28,7 @@ class CitationFile:
         self._held: tuple[_Stamp, dict[str, WorkCounts]] | None = None
 
     def read(self) -> CitationCounts:
-        """Everything counted; nothing in a store whose providers are off. The same object while nothing changed.
-
-        Raises:
-            CorruptionError: The file holds no counts.
-        """
+        """Everything counted; nothing in a store whose providers are off. The same object while nothing changed."""
         try:
             status = self.path.stat()
             stamp = (status.st_ino, status.st_size, status.st_mtime_ns)

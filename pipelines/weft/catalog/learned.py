@@ -92,11 +92,7 @@ class LearnedStore:
         self.staging = StagingArea(self._folder)
 
     def publish(self, state: LearnedState, *, expected_newest: VersionName | None) -> VersionName:
-        """Write a version; it is not live before it is made so.
-
-        Raises:
-            StaleVersionError: Another version was published meanwhile; cut again.
-        """
+        """Write a version; it is not live before it is made so."""
         staging = self.staging.stage()
         try:
             with named(staging):
@@ -118,10 +114,7 @@ class LearnedStore:
         return version
 
     def read(self, version: VersionName) -> LearnedState:
-        """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it.
-
-        The priors' has nothing to read: no evidence, and no cut.
-        """
+        """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it."""
         if version == PRIORS_VERSION:
             return NOTHING_LEARNED
         manifest = self.manifest(version)
@@ -140,12 +133,7 @@ class LearnedStore:
         )
 
     def manifest(self, version: VersionName) -> LearnedManifest:
-        """The manifest of a version.
-
-        Raises:
-            StoreError: There is no such version.
-            CorruptionError: It is damaged or of another format.
-        """
+        """The manifest of a version."""
         if _number(version) is None:
             raise StoreError(f"expected a learned version such as {_following(None)}, found {version!r}")
         if version == PRIORS_VERSION:
@@ -178,13 +166,7 @@ class LearnedStore:
 
 
 def read_evidence(path: Path) -> Evidence:
-    """The evidence in a Parquet file.
-
-    Raises:
-        CorruptionError: The file is not what was written.
-        FileNotFoundError: There is none.
-        DiskError: It is there and cannot be read.
-    """
+    """The evidence in a Parquet file."""
     return read_snapshot(path)[0]
 
 

@@ -1,7 +1,4 @@
-"""Live evidence: what the live version knows and what was streamed since the last settled cut, integer for integer.
-
-Here, too, are relations that were declared by a command or from Python, beside those that documents declare (GRA-1).
-"""
+"""Live evidence: what the live version knows and what was streamed since the last settled cut, integer for integer."""
 
 from __future__ import annotations
 
@@ -137,11 +134,7 @@ def _stamp(path: Path) -> tuple[str, int, int, int] | None:
 
 
 def read_relations(root: Path) -> tuple[Relation, ...]:
-    """All that were declared in a store, in the order of URI, kind and target.
-
-    Raises:
-        CorruptionError: The file holds no relations.
-    """
+    """All that were declared in a store, in the order of URI, kind and target."""
     path = root / RELATIONS_FILE
     try:
         return _RELATIONS.validate_json(path.read_bytes())

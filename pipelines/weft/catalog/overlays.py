@@ -71,10 +71,7 @@ class SessionListing:
         return (SessionId(session.as_py()) for session in sessions)
 
     def find(self, session_id: SessionId | None) -> OpenSession | None:
-        """A session, None where it is not open.
-
-        Events of one session lie in one partition if their keys are right; where they are not, its overlays add up.
-        """
+        """A session, None where it is not open."""
         if session_id is None:
             return None
         # Looked for row by row, a few milliseconds for a million: an index would hold more than all the rows.
@@ -126,12 +123,7 @@ def read_listing(snapshots: Sequence[Path]) -> SessionListing:
 
 
 def metadata_of(snapshot: Path) -> Mapping[bytes, bytes]:
-    """The metadata of a partition's evidence; empty where there is none yet.
-
-    Raises:
-        CorruptionError: The file is not what was written.
-        DiskError: It is there and cannot be read.
-    """
+    """The metadata of a partition's evidence; empty where there is none yet."""
     try:
         file = snapshot.open("rb")
     except FileNotFoundError:

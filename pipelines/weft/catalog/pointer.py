@@ -45,11 +45,7 @@ class PointerFile:
         self._lock = root / _LOCK_FILE
 
     def read(self) -> Pointer:
-        """What is live now; an empty pointer in a new store.
-
-        Raises:
-            CorruptionError: The file is not a pointer.
-        """
+        """What is live now; an empty pointer in a new store."""
         try:
             return _POINTER.validate_json(self.path.read_bytes())
         except FileNotFoundError:
@@ -61,10 +57,7 @@ class PointerFile:
             ) from error
 
     def move(self, change: Callable[[Pointer], Pointer]) -> Pointer:
-        """Replace the pointer by what `change` makes of the one in force, in one step and one writer at a time.
-
-        `change` may raise to leave everything as it is; the sequence is counted here.
-        """
+        """Replace the pointer by what `change` makes of the one in force, in one step and one writer at a time."""
         with self.writing():
             return self.replace(change(self.read()))
 

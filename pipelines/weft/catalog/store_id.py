@@ -81,13 +81,7 @@ def ensure_store_id(root: Path) -> StoreId:
 
 
 def require_shared(root: Path, on_other_hosts: OnOtherHosts) -> None:
-    """Check that every host of the cluster sees one and the same folder, by a folder made in it for the occasion.
-
-    Nothing stays of it, nor of the store's own folder where there was none before.
-
-    Raises:
-        StoreError: One does not; the message names the host and the path.
-    """
+    """Check that every host of the cluster sees one and the same folder, by a folder made in it for the occasion."""
     area, missing = StagingArea(root), [folder for folder in (root, *root.parents) if not folder.exists()]
     area.clean_leftovers()
     made = area.stage()

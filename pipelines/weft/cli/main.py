@@ -7,11 +7,12 @@ Agents call `weft lessons hook` before every use of a tool: it is answered witho
 
 from __future__ import annotations
 
+import atexit
 import gc
+import os
 import sys
 from collections.abc import Sequence
-
-from weft.cli.console.ending import exit_process
+from typing import NoReturn
 
 HOOK = ["lessons", "hook"]
 
@@ -30,3 +31,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         code = run(arguments)
     return code if argv is not None else exit_process(code)
+
+
+def exit_process(code: int) -> NoReturn:
+    """End the process, without Python taking its modules apart: half a second where PyTorch is loaded."""
+    if (threading := sys.modules.get("threading")) is not None:  # where nobody imported it, there are no threads
+        threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # whoever read it is gone, or it was closed
+            code = code or 1
+    os._exit(code)

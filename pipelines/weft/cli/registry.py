@@ -62,7 +62,6 @@ COMMANDS: Mapping[str, Command] = {
     "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
     "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
     "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
-    "attribute": Command("commands.attribution:attribute", "Print the `attribution` of an event."),
 }
 
 
@@ -115,11 +114,7 @@ def all_commands() -> Commands:
 
 
 def load_command(name: str) -> Any:
-    """The command of a name, imported, and logging set up for it.
-
-    Raises:
-        KeyError: There is none.
-    """
+    """The command of a name, imported, and logging set up for it."""
     from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  .04 s: rich, which the help does without
     from weft.runtime.process import uncollected  # noqa: PLC0415  .1 s: NumPy, likewise
 

@@ -70,10 +70,7 @@ class FeedbackSource(Protocol):
 
 
 class RebasedSource:
-    """A source whose offsets are those of another one plus a number for each partition; see `losses`.
-
-    Implements `FeedbackSource`.
-    """
+    """A source whose offsets are those of another one plus a number for each partition; see `losses`."""
 
     def __init__(self, source: FeedbackSource, bases: Mapping[int, int]) -> None:
         self._source = source
@@ -163,16 +160,7 @@ class Positions:
         return self._next[partition]
 
     def continuation(self, partition: int, delivered: Sequence[Record], skipped: Skipped) -> Continuation:
-        """What of a delivery may be applied now.
-
-        Examples:
-            >>> from weft.runtime.kafka.log import Record
-            >>> delivered = [Record(0, offset, 0, None, b"") for offset in (4, 5, 8)]
-            >>> positions = Positions({0: 5})
-            >>> continued = positions.continuation(0, delivered, lambda partition, first, behind: 0)
-            >>> [record.offset for record in continued.records], continued.read_again
-            ([5], 6)
-        """
+        """What of a delivery may be applied now."""
         expected = self._next[partition]
         if delivered[0].offset == expected and delivered[-1].offset - expected == len(delivered) - 1:
             return Continuation(delivered, None)

@@ -75,10 +75,7 @@ def consume(
     log_end: int | None = None,
     attribute: Attribute | None = None,  # says what responses rest on, where somebody can
 ) -> None:
-    """Apply one batch of one partition: all of it, or, when anything fails, nothing; in parts where it unlearns.
-
-    One with many responses to attribute is applied as several batches.
-    """
+    """Apply one batch of one partition: all of it, or, when anything fails, nothing; in parts where it unlearns."""
     asked = _asked(rules, facts, state.partition)
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes, authenticity=asked)
     for part in (portion for some in divided(arrivals) for portion in _portions(some, attribute)):

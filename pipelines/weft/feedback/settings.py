@@ -25,12 +25,7 @@ _STOPPED_S = 2.0  # a stopped updater lets go of nothing: waiting longer for its
 
 
 def milliseconds(seconds: float) -> int:
-    """Of a time in seconds; whole ones.
-
-    Examples:
-        >>> milliseconds(0.5)
-        500
-    """
+    """Of a time in seconds; whole ones."""
     return round(seconds * MS)
 
 
@@ -58,8 +53,6 @@ class CreditSettings(Section):
 class TriggerSettings(Section):
     """Which words of a query become triggers of a result that was picked from far down (RET-17)."""
 
-    beyond_rank: int = Field(ge=0)  # results at this rank or better are found well enough
-    terms: int = Field(ge=0, le=8)  # words of one selection at most
     stop: tuple[str, ...]  # words that say nothing about what is looked for
 
     @cached_property
@@ -156,13 +149,6 @@ class UbiSettings(Section):
     verdicts: Mapping[str, Annotated[float, Field(ge=-1.0, le=1.0)]]  # from −1 to 1, on the object
 
 
-class SessionMergeSettings(Section):
-    """What counts as a conflict when a session is merged (LRN-16)."""
-
-    margin: float = Field(gt=0.0, lt=1.0)
-    strength: float = Field(gt=0.0)
-
-
 WITHOUT_KEY = (
     "without a key, anybody who can write to the topic can teach: set WEFT__FEEDBACK__SIGNING_KEY (docs/kafka.md)"
 )
@@ -192,7 +178,6 @@ class FeedbackSettings(Section):
     time: TimeSettings
     limits: LimitSettings
     ubi: UbiSettings
-    merge: SessionMergeSettings
 
     @field_validator("signing_key")
     @classmethod

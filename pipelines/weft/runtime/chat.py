@@ -28,11 +28,7 @@ class ChatEndpoint:
     timeout_s: float  # for one answer
 
     def complete(self, instruction: str, text: str, *, max_tokens: int | None = None) -> str:
-        """What the model answers, the same again as far as it can: its temperature is 0.
-
-        Raises:
-            EndpointError: It does not answer in time, or not with a text.
-        """
+        """What the model answers, the same again as far as it can: its temperature is 0."""
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [{"role": "system", "content": instruction}, {"role": "user", "content": text}],

@@ -1,7 +1,4 @@
-"""Pages for a browser: one file each, with nothing beside it and nothing to fetch.
-
-Whatever texts hold is shown as text. All pages have one look, in `page.html`, which they extend.
-"""
+"""Pages for a browser: one file each, with nothing beside it and nothing to fetch."""
 
 from __future__ import annotations
 
@@ -27,12 +24,7 @@ def rendered(package: str, template: str, **values: Any) -> str:
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
-    """A number in as many characters as are worth reading.
-
-    Examples:
-        >>> [number(value) for value in (0.25, 1234.5, 5.9e70, None)]
-        ['0.250', '1,234', '6e+70', '–']
-    """
+    """A number in as many characters as are worth reading."""
     if value is None:
         return "–"
     size = abs(value)

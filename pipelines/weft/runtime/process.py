@@ -58,18 +58,7 @@ def uncollected() -> Iterator[None]:
 
 
 class PeriodicCollection:
-    """Collects cyclic garbage at intervals, from when it is made until `end`, for a loop that leaves next to none.
-
-    Python itself collects whenever more objects were made than freed, and looks at all of them time and again.
-
-    Examples:
-        >>> gc.freeze()
-        >>> collection = PeriodicCollection(every_s=30.0)
-        >>> [collection.collect_when_due(now) for now in (0.0, 10.0, 31.0)]
-        [False, False, True]
-        >>> collection.end()
-        >>> gc.unfreeze()
-    """
+    """Collects cyclic garbage at intervals, from when it is made until `end`, for a loop that leaves next to none."""
 
     def __init__(self, *, every_s: float) -> None:
         self._every_s = every_s

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.feedback_events import NOON, RULES, rules
+from tests.support.feedback_events import NOON, RULES
 from tests.support.session_store import Partition, alone, judged, phase
 from weft.catalog.learned import LearnedState
 from weft.catalog.overlays import OpenSession
 from weft.domain.ids import SessionId
 from weft.domain.understanding import SessionMemory
+from weft.feedback.publish import snapshot
 from weft.feedback.settings import FeedbackSettings
 from weft.feedback.store.overlays import merge_report_in, session_in
 from weft.learning.evidence import Evidence
@@ -159,12 +160,13 @@ def conflicting(tmp_path: Path, mine: float, theirs: float, settings: FeedbackSe
     return conflicts_of(partition)
 
 
-def test_a_merge_reports_what_others_moved_the_other_way(tmp_path: Path) -> None:
+def test_a_merge_reports_what_others_moved_the_other_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LRN-16: both directions with the observations behind them."""
-    report = conflicting(tmp_path, 1.0, -0.5, rules(merge__margin=0.01))
+    monkeypatch.setattr(snapshot, "_MARGIN", 0.01)
+    report = conflicting(tmp_path, 1.0, -0.5)
     assert report["conflicts"] == 1
     (conflict,) = report["widest"]
-    strength = RULES.merge.strength
+    strength = snapshot._STRENGTH
     assert conflict["place"][0] == "usage"
     assert conflict["before"] == pytest.approx(0.5)
     assert conflict["session_shift"] == pytest.approx((strength / 2 + 1) / (strength + 1) - 0.5)
@@ -172,12 +174,13 @@ def test_a_merge_reports_what_others_moved_the_other_way(tmp_path: Path) -> None
     assert (conflict["session_mass"], conflict["others_mass"]) == (1.0, 0.5)
 
 
-def test_agreement_and_small_differences_are_no_conflict(tmp_path: Path) -> None:
+def test_agreement_and_small_differences_are_no_conflict(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """LRN-16: by a margin."""
     assert conflicting(tmp_path / "a", 1.0, 0.5)["conflicts"] == 0
-    margin = 1.0 / (2 * (RULES.merge.strength + 1))  # what one observation moves a half by
-    assert conflicting(tmp_path / "b", 1.0, -1.0, rules(merge__margin=margin * 0.99))["conflicts"] == 1
-    assert conflicting(tmp_path / "c", 1.0, -1.0, rules(merge__margin=margin * 1.01))["conflicts"] == 0
+    margin = 1.0 / (2 * (snapshot._STRENGTH + 1))  # what one observation moves a half by
+    for name, share, conflicts in (("b", 0.99, 1), ("c", 1.01, 0)):
+        monkeypatch.setattr(snapshot, "_MARGIN", margin * share)
+        assert conflicting(tmp_path / name, 1.0, -1.0)["conflicts"] == conflicts
 
 
 def test_a_memory_comes_back_exactly_and_goes_with_its_session(partition: Partition) -> None:

@@ -1,7 +1,4 @@
-"""How a searcher is opened: over the models and the store that settings name.
-
-Where a store is searched with its own questions, what each is asked with is no part of its answer (EVA-4).
-"""
+"""How a searcher is opened: over the models and the store that settings name."""
 
 from __future__ import annotations
 
@@ -57,12 +54,7 @@ LoadEngines = Callable[[Settings], Engines]
 
 
 def load_engines(settings: Settings) -> Engines:
-    """The configured encoders, in the precision of the vectors that are live, and the cross-encoder.
-
-    Raises:
-        ModelUnavailableError: One of them cannot be found or loaded.
-        ConfigurationError: Another precision is asked for than that of the vectors.
-    """
+    """The configured encoders, in the precision of the vectors that are live, and the cross-encoder."""
     # PyTorch takes 1.5 s to import: only who encodes waits for it.
     from weft.embedding.encoders.encoder import load_encoder, load_pair_encoder  # noqa: PLC0415
 
@@ -144,11 +136,7 @@ def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Searcher]:
-    """A searcher over what is live in the store, which keeps there what sessions remember.
-
-    Raises:
-        NothingPublishedError: No generation is live.
-    """
+    """A searcher over what is live in the store, which keeps there what sessions remember."""
     require_published(settings)
     with ExitStack() as undo:
         # What is imported and opened here stays.

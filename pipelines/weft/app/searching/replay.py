@@ -105,11 +105,7 @@ def caching_engines(settings: Settings) -> Engines:
 
 @contextmanager
 def answering(settings: Settings, queries: int) -> Iterator[Searcher | SearcherPool]:
-    """Whatever answers so many queries soonest: a searcher in this process, or several processes.
-
-    Raises:
-        NothingPublishedError: No generation is live.
-    """
+    """Whatever answers so many queries soonest: a searcher in this process, or several processes."""
     processes = settings.retrieval.spread.worth(queries)
     if processes == 1:
         with opened(settings) as searcher:

@@ -83,10 +83,7 @@ class SearchProcess:
 
 
 class SearcherPool:
-    """Answers batches of queries as a `Searcher` does; shared by threads, which take turns.
-
-    Nothing is started before the first query. A process that dies is replaced, and its batch asked again.
-    """
+    """Answers batches of queries as a `Searcher` does; shared by threads, which take turns."""
 
     def __init__(self, settings: Settings, *, processes: int, load: LoadEngines = load_engines) -> None:
         """Describe the pool."""
@@ -100,25 +97,13 @@ class SearcherPool:
         self._lock = threading.Lock()
 
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
-        """Answer queries from one snapshot of what is live now, in their order.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            StoreError: The generation was removed before every process had opened it: ask again.
-            ValueError: A query's filter asks for what no document can have.
-            WeftError: Processes died over one batch again and again.
-        """
+        """Answer queries from one snapshot of what is live now, in their order."""
         with self._lock:
             (answers,) = self._searched("answer", ANSWERS, queries, [self._view()])
             return answers
 
     def search_each(self, queries: Sequence[Query], views: Sequence[View]) -> list[list[Answer]]:
-        """Answer queries under each of several views; whoever answers a batch under one of them does so under all.
-
-        Raises:
-            StoreError: A generation was removed before every process had opened it.
-            WeftError: Processes died over one batch again and again.
-        """
+        """Answer queries under each of several views; whoever answers a batch under one of them does so under all."""
         with self._lock:
             return self._searched("answer", ANSWERS, queries, views)
 
@@ -186,14 +171,7 @@ class SearcherPool:
 
 
 def balanced_batches(queries: Sequence[Query], processes: int, most: int) -> list[Sequence[Query]]:
-    """Queries in batches of equal size, at most `most` each, so that all processes are done at about the same time.
-
-    Examples:
-        >>> [len(batch) for batch in balanced_batches(range(200), 2, 64)]
-        [50, 50, 50, 50]
-        >>> balanced_batches(range(3), 8, 64)
-        [range(0, 1), range(1, 2), range(2, 3)]
-    """
+    """Queries in batches of equal size, at most `most` each, so that all processes are done at about the same time."""
     count = min(len(queries), processes * ceil(len(queries) / (processes * most)))
     cuts = [len(queries) * at // count for at in range(count + 1)] if count else [0]
     return [queries[start:end] for start, end in pairwise(cuts)]

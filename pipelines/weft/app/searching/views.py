@@ -36,12 +36,7 @@ class OpenViews:
 
     @contextmanager
     def opened(self, views: Sequence[View]) -> Iterator[list[Searcher]]:
-        """A searcher over each view; only what these stand on stays for the next ones.
-
-        Raises:
-            StoreError: A generation was removed since.
-            ModelUnavailableError: A model cannot be found or loaded.
-        """
+        """A searcher over each view; only what these stand on stays for the next ones."""
         with ExitStack() as undo:
             parts = [self._engines_of(view.settings) for view in views]
             searchers = [undo.enter_context(part.searching(view)) for part, view in zip(parts, views, strict=True)]
@@ -61,10 +56,7 @@ def interleaved(
     batch: int,
     ask: Callable[[Searcher, Sequence[Query]], list[T]],  # `Searcher.search_many` or `Searcher.rank_many`
 ) -> list[list[T]]:
-    """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is.
-
-    So what one searcher found for a batch is remembered, by whatever remembers, when the next one looks for it.
-    """
+    """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is."""
     answers: list[list[T]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):
         with uncollected():

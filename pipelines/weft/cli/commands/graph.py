@@ -91,14 +91,7 @@ def declare(
 
 
 def children_of(uris: Sequence[str], folder: str) -> tuple[list[str], list[str]]:
-    """The folders and the documents that lie right in a folder; "" is where all sources lie.
-
-    Examples:
-        >>> children_of(["docs/a.md", "docs/x/b.md", "docs/x/y/c.md", "src/d.py"], "docs")
-        (['docs/x'], ['docs/a.md'])
-        >>> children_of(["docs/a.md", "src/d.py"], "")
-        (['docs', 'src'], [])
-    """
+    """The folders and the documents that lie right in a folder; "" is where all sources lie."""
     prefix = f"{folder}/" if folder else ""
     within = [uri.removeprefix(prefix) for uri in uris if uri.startswith(prefix)]
     folders = sorted({rest.partition("/")[0] for rest in within if "/" in rest})
@@ -106,12 +99,7 @@ def children_of(uris: Sequence[str], folder: str) -> tuple[list[str], list[str]]
 
 
 def parent_of(name: str) -> str | None:
-    """The folder that a document or folder lies in; None of what lies in none.
-
-    Examples:
-        >>> parent_of("docs/x/b.md"), parent_of("docs"), parent_of("")
-        ('docs/x', '', None)
-    """
+    """The folder that a document or folder lies in; None of what lies in none."""
     return posixpath.dirname(name) if name else None
 
 
@@ -165,11 +153,7 @@ class _Opened:
         return [one for one in self.generation.contents if one.startswith(name)] if _HASH.fullmatch(name) else []
 
     def _rows(self, name: str) -> tuple[str, list[int]]:
-        """The URI that a name means, "" of a content, and its contents.
-
-        Raises:
-            StoreError: It means nothing, or several things.
-        """
+        """The URI that a name means, "" of a content, and its contents."""
         if contents := self._contents(name):
             if len(contents) > 1:
                 raise StoreError(f"{name}: expected one content whose hash begins so, found {len(contents)}")

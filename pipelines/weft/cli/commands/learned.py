@@ -258,10 +258,7 @@ _HASH = 64  # digits of a content's
 
 
 def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
-    """Where contents, or what they became, stand and how they begin; of those that are gone, the hash.
-
-    What people named by a URI is called by it.
-    """
+    """Where contents, or what they became, stand and how they begin; of those that are gone, the hash."""
     names = {each: each[:12] if len(each) == _HASH else str(each) for each in hashes}
     if generation is not None:
         rows = {each: row for each in hashes if (row := generation.chunks.row_now(each)) is not None}

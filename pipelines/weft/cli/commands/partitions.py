@@ -11,12 +11,7 @@ from weft.settings import Settings, require_store
 
 
 def states(settings: Settings, partition: int | None = None) -> Iterator[PartitionState]:
-    """Each partition's state, open until the next is asked for; one alone where a partition is named.
-
-    Raises:
-        StoreError: There is no such partition.
-        CorruptionError: Its state is lost.
-    """
+    """Each partition's state, open until the next is asked for; one alone where a partition is named."""
     root = require_store(settings)
     partitions = partitions_in(root)
     if partition is not None and partition not in partitions:

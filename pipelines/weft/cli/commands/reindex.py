@@ -100,11 +100,7 @@ def _require_whole(outcome: IndexOutcome) -> None:
 
 
 def _confirm_drop(plan: IndexPlan) -> None:
-    """Say which documents would go for lack of their source, and ask, where somebody is there to answer.
-
-    Raises:
-        ConfigurationError: They are not to go.
-    """
+    """Say which documents would go for lack of their source, and ask, where somebody is there to answer."""
     going = dropped(plan)
     if not going:
         return
@@ -118,11 +114,7 @@ def _confirm_drop(plan: IndexPlan) -> None:
 
 
 def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
-    """Join or start the cluster, run a plan on it, and show on stderr how far it is.
-
-    Raises:
-        StoreError: Another process indexes this store.
-    """
+    """Join or start the cluster, run a plan on it, and show on stderr how far it is."""
     with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
         note("starting: joining or starting the cluster")
         connect(settings.cluster)

@@ -72,11 +72,7 @@ def _learned(catalog: Catalog, settings: Settings) -> list[LearnedTrigger]:
 
 
 def _one(learned: list[LearnedTrigger], term: str, content: str) -> LearnedTrigger:
-    """The trigger of a word to a content.
-
-    Raises:
-        StoreError: There is none, or there are several.
-    """
+    """The trigger of a word to a content."""
     meant = [each for each in learned if each.term == term and each.content_hash.startswith(content)]
     if len(meant) != 1:
         count = f"{len(meant)} contents" if meant else "none"

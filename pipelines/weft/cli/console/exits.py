@@ -25,11 +25,7 @@ def as_command(function: Callable[..., Any], name: str | None = None) -> Any:
 
 
 def exit_code(name: str, run: Callable[[], object]) -> int:
-    """Run a command line and say why where it ends early.
-
-    Returns:
-        0 when it worked, 1 with a one-line reason on stderr when it did not, 2 for wrong usage, 130 when interrupted.
-    """
+    """Run a command line and say why where it ends early."""
     try:
         run()
     except (WeftError, OSError) as error:

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 
 from rich.logging import RichHandler
 
 from weft.cli.console.terminal import stderr, visible
-from weft.runtime.clock import Clock, system_clock
-
-_KAFKA_CLIENTS = ("kafka", "weft.runtime.kafka.reader", "rdkafka")
-_VARYING = re.compile(r"[0-9.]+")  # ports, attempts and times of a message that is otherwise the same
-_SPARING_S = 60.0
 
 
 def log_warnings() -> None:
@@ -33,38 +27,11 @@ def log_progress() -> None:
 
 
 class LogLines(logging.Formatter):
-    r"""What is logged, which may quote anybody, without what would steer a terminal; one message looks like one.
-
-    Examples:
-        >>> LogLines().format(logging.makeLogRecord({"msg": "query %s lost", "args": ("a\x1b\nb",)}))
-        'query a�\n    b lost'
-    """
+    """What is logged, which may quote anybody, without what would steer a terminal; one message looks like one."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The message, and the traceback where there is one."""
         return "\n    ".join(map(visible, super().format(record).split("\n")))
-
-
-class LogThrottle(logging.Filter):
-    """Lets a message of a Kafka client through once a minute: who has no broker says so many times a second.
-
-    What weft itself does about it is logged apart; these messages say why, such as a certificate that is refused.
-    """
-
-    def __init__(self, clock: Clock = system_clock) -> None:
-        super().__init__()
-        self._clock = clock
-        self._again_at: dict[tuple[str, str], float] = {}
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is one to print."""
-        if not record.name.startswith(_KAFKA_CLIENTS):
-            return True
-        key, now = (record.name, _VARYING.sub("", record.getMessage())), self._clock()
-        if now < self._again_at.get(key, now):
-            return False
-        self._again_at[key] = now + _SPARING_S
-        return True
 
 
 def _handler() -> logging.Handler:
@@ -76,5 +43,4 @@ def _handler() -> logging.Handler:
     else:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(LogLines("%(asctime)s %(levelname)s %(message)s"))
-    handler.addFilter(LogThrottle())
     return handler

@@ -21,11 +21,7 @@ from weft.settings import Settings, load_settings, require_store
 
 
 def named_path(text: str) -> Path:
-    """A path that was given; an empty one, as a variable without a value leaves it, would be the working directory.
-
-    Raises:
-        typer.BadParameter: It is empty.
-    """
+    """A path that was given; an empty one, as a variable without a value leaves it, would be the working directory."""
     if not text.strip():
         raise typer.BadParameter("expected a path, found none; the working directory is '.'")
     return Path(text)
@@ -65,30 +61,19 @@ class CommonOptions:
     store: Path | None = None
 
     def settings(self, *more: str, conf: Sequence[Path] = (), bootstrap: str | None = None) -> Settings:
-        """The settings that the options ask for, with more files and assignments over them.
-
-        `--store` is short for `--set storage.root=`, `--bootstrap` for `--set kafka.bootstrap=`.
-        """
+        """The settings that the options ask for, with more files and assignments over them."""
         chosen = {"storage.root": self.store and str(self.store), "kafka.bootstrap": bootstrap}
         short = [f"{key}={json.dumps(value)}" for key, value in chosen.items() if value is not None]
         return load_settings([*self.conf, *conf], [*self.assignments, *more, *short])
 
     def opened(self, *, bootstrap: str | None = None) -> tuple[Settings, Catalog]:
-        """The settings, and the catalog of the store that they name.
-
-        Raises:
-            StoreError: There is no such store.
-        """
+        """The settings, and the catalog of the store that they name."""
         settings = self.settings(bootstrap=bootstrap)
         return settings, Catalog(require_store(settings))
 
 
 def command(function: Callable[..., Result | None]) -> Callable[..., None]:
-    """A command as typer sees it.
-
-    In the place of its parameter `options` it has the options that all share. What returns a `Result` has `--json`
-    besides, and the port that this chooses prints it.
-    """
+    """A command as typer sees it."""
     signature = inspect.signature(function, eval_str=True)
     answers = signature.return_annotation is Result
 

@@ -31,34 +31,17 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 
 
 def visible(text: str) -> str:
-    r"""A text without what would steer a terminal.
-
-    Examples:
-        >>> visible("a\x1b[31mb\n")
-        'a�[31mb�'
-    """
+    """A text without what would steer a terminal."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def plain(text: str) -> str:
-    r"""A text of a user or a store for a line with markup: nothing in it is markup, or steers a terminal.
-
-    Examples:
-        >>> plain("[red]a\x1b[0m")
-        '\\[red]a�[0m'
-    """
+    """A text of a user or a store for a line with markup: nothing in it is markup, or steers a terminal."""
     return escape(visible(text))
 
 
 def refusal(command: str, error: WeftError | OSError) -> str:
-    r"""Why a command did not do what it was asked to, in one line; a full disk or a wrong path is no defect.
-
-    Examples:
-        >>> refusal("weft", WeftError("expected a store,\nfound none"))
-        'weft: expected a store, found none\n'
-        >>> print(refusal("weft", OSError(30, "Read-only file system", "store/current.json")))
-        weft: expected the machine to let it read and write, found [Errno 30] Read-only file system: ...
-    """
+    """Why a command did not do what it was asked to, in one line; a full disk or a wrong path is no defect."""
     reason = str(error)
     if isinstance(error, OSError):
         reason = f"expected the machine to let it read and write, found {error}: {advice_on(error)}"
@@ -67,11 +50,7 @@ def refusal(command: str, error: WeftError | OSError) -> str:
 
 @contextmanager
 def reading(file: Path) -> Iterator[None]:
-    """A block that reads a file whose name was given.
-
-    Raises:
-        SourceError: It cannot be read.
-    """
+    """A block that reads a file whose name was given."""
     try:
         yield
     except OSError as error:
@@ -106,10 +85,7 @@ def warn(text: str) -> None:
 
 
 def console() -> Console:
-    """Prints texts as they are, `:key:` included.
-
-    What is piped into a file or a pager is not cut to the width of a terminal that nobody looks at.
-    """
+    """Prints texts as they are, `:key:` included."""
     return Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, emoji=False, highlight=False)
 
 

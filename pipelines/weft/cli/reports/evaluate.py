@@ -162,11 +162,7 @@ def _measure(dataset: Dataset, settings: Settings) -> Measurement:
 
 
 def part_of(dataset: Dataset, settings: EvaluationSettings, *, half: Half | None, limit: int | None) -> Dataset:
-    """The data set with some of its queries, and their judgements alone.
-
-    Raises:
-        SourceError: None of its queries is among them.
-    """
+    """The data set with some of its queries, and their judgements alone."""
     queries = [query for query in dataset.queries if half in (None, half_of(query.query_id, settings.seed))][:limit]
     if not queries:
         raise SourceError(

@@ -53,13 +53,7 @@ def report(outcome: IndexOutcome) -> Table:
 
 
 def progress_line(progress: IndexProgress) -> str:
-    """One line about a run under way.
-
-    Examples:
-        >>> begun = IndexProgress("embedding", total=4, begun=0.0, now=0.0)
-        >>> progress_line(begun.after({"documents": 30, "chunks": 300, "rejected:binary": 2}, now=10.0))
-        'embedding 1/4 · 30 documents 3.0/s · 300 chunks 30.0/s · 0 entities · 0 embeddings · 2 rejected · 0:30 left'
-    """
+    """One line about a run under way."""
     parts = [f"{progress.phase} {progress.done}/{progress.total}"]
     for name, shown in _RATES.items():
         rate = f" {progress.rate(name):.1f}/s" if progress.counts.get(name) else ""

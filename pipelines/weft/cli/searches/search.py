@@ -257,11 +257,7 @@ def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | 
 
 
 def channel_names(text: str) -> list[str]:
-    """Channels named in a list such as "lexical,dense".
-
-    Raises:
-        BadParameter: One of them is no channel.
-    """
+    """Channels named in a list such as "lexical,dense"."""
     names = [name.strip() for name in text.split(",")]
     if unknown := sorted(set(names) - set(Channel)):
         raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
@@ -301,11 +297,7 @@ def new_id() -> QueryId:
 
 
 def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
-    """The queries of a file, and what is wrong with the lines that are none, each told at once.
-
-    Raises:
-        SourceError: There is no such file, or none of its lines is a query.
-    """
+    """The queries of a file, and what is wrong with the lines that are none, each told at once."""
     wanted: list[tuple[QueryId, str]] = []
     refused: list[str] = []
     for each in _read(path):

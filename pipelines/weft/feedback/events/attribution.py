@@ -130,12 +130,7 @@ def counterfactual(support: Floats) -> Floats:
 
 
 def sentences_of(text: str) -> list[str]:
-    r"""The first 64 sentences of a text, by its full stops, question and exclamation marks and line ends.
-
-    Examples:
-        >>> sentences_of("Use a lock. It is held\nbriefly! Is it?")
-        ['Use a lock.', 'It is held', 'briefly!', 'Is it?']
-    """
+    """The first 64 sentences of a text, by its full stops, question and exclamation marks and line ends."""
     return [part for part in _SENTENCE_END.split(text.strip()) if part][:_SENTENCES]
 
 

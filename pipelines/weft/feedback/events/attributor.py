@@ -50,16 +50,10 @@ class Attributor:
     def __init__(self, rules: AttributionSettings, similarities: EncoderSimilarities | None) -> None:
         self._rules = rules
         self._similarities = similarities
-        self.unknown = 0
 
     @classmethod
     def load(cls, rules: AttributionSettings, embedding: EmbeddingSettings) -> Self:
-        """An attributor with the configured encoder, if `rules` ask for one, and without similarities otherwise.
-
-        Raises:
-            ModelUnavailableError: The model cannot be found or loaded.
-            ConfigurationError: The model cannot do what the settings ask for.
-        """
+        """An attributor with the configured encoder, if `rules` ask for one, and without similarities otherwise."""
         if not rules.encoder:
             return cls(rules, None)
         # PyTorch takes a second to import, and an updater may meet no response.
@@ -93,7 +87,6 @@ class Attributor:
         """Similarity to the whole response (n,), and to its sentences (sentences, n) where all texts are known."""
         sentences = sentences_of(response)
         places = [place for place, text in enumerate(texts) if text is not None]
-        self.unknown += len(texts) - len(places)
         if self._similarities is None or not sentences or not places:
             return None, None
         cosines = self._similarities.between([response, *sentences], [text for text in texts if text is not None])

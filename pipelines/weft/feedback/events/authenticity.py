@@ -26,11 +26,7 @@ _DIGITS = 64
 
 
 def signed(value: bytes, key: SigningKey) -> bytes:
-    """An encoded impression with its signature.
-
-    Raises:
-        ValueError: It does not end as an unsigned impression does.
-    """
+    """An encoded impression with its signature."""
     if not value.endswith(_UNSIGNED):
         raise ValueError("expected an encoded impression without a signature, found another event")
     content = value.removesuffix(_UNSIGNED)

@@ -81,16 +81,7 @@ Decoded = AnyEvent | InvalidEventError
 
 
 def decode(value: bytes | None, *, max_bytes: int) -> AnyEvent:
-    """The event in a record's value.
-
-    Raises:
-        InvalidEventError: It is none; `reason` is one of the codes above.
-
-    Examples:
-        >>> decode(b'{"type": "session", "event_id": "e", "ts": 0, "session_id": "s", "principal": "p",'
-        ...        b' "phase": "start", "colour": "blue"}', max_bytes=500).phase
-        'start'
-    """
+    """The event in a record's value."""
     (event,) = decode_all([value], max_bytes=max_bytes)
     if isinstance(event, InvalidEventError):
         raise event
@@ -116,11 +107,7 @@ def decode_all(values: Sequence[bytes | None], *, max_bytes: int) -> list[Decode
 
 
 def encode(event: AnyEvent) -> bytes:
-    """The bytes of an event, as they travel.
-
-    Raises:
-        InvalidEventError: A value is one that `decode` would refuse, or read as another; the message names its field.
-    """
+    """The bytes of an event, as they travel."""
     try:
         data = _encoder.encode(event)
         sent = _decoder.decode(data)

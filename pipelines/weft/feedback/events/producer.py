@@ -7,8 +7,7 @@ import logging
 import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from msgspec import structs
 
@@ -36,10 +35,9 @@ from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query
 from weft.domain.signatures import SigningKey, principal_of, session_of
 from weft.feedback.events.authenticity import signed, token_of
-from weft.feedback.events.buffered_publisher import BufferedPublisher, Publisher
 from weft.feedback.events.codec import encode
 from weft.feedback.events.lesson_events import LessonEvents
-from weft.feedback.events.trigger_terms import trigger_terms
+from weft.feedback.events.trigger_terms import BEYOND_RANK, trigger_terms
 from weft.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from weft.runtime.clock import Clock, system_clock
 from weft.runtime.kafka.writer import KafkaPublisher, partition_of
@@ -56,10 +54,7 @@ from weft.domain.ranking import RankedResult
 
 
 def impression_of(answer: Answer, *, question_characters: int = 0, **stamp: Any) -> Impression:
-    """The impression of an answer: what was shown, at which rank, with which signals.
-
-    Of more results than an event tells of, the first.
-    """
+    """The impression of an answer: what was shown, at which rank, with which signals."""
     query = answer.query
     return Impression(
         **stamp,
@@ -97,7 +92,26 @@ def _share(value: float) -> float:
 
 _log = logging.getLogger(__name__)
 
-_WAITING_BYTES = 33_554_432  # as much as the client itself keeps: some thousand impressions
+
+class Publisher(Protocol):
+    """Carries keyed records to one topic, in the order they were sent per key."""
+
+    @property
+    def waiting(self) -> int:
+        """Records that `send` took, neither acknowledged nor lost yet."""
+
+    @property
+    def lost(self) -> int:
+        """Records that `send` took, and that no broker will have."""
+
+    def send(self, key: bytes, value: bytes) -> None:
+        """Hand a record over; BrokerUnavailableError when it cannot be taken in a bounded time."""
+
+    def flush(self) -> None:
+        """Wait until all are acknowledged; BrokerUnavailableError or ConfigurationError when one was not."""
+
+    def close(self) -> int:
+        """Flush, and release the connection; never raises. How many that `send` took were not acknowledged."""
 
 
 class FeedbackProducer(LessonEvents):
@@ -145,16 +159,7 @@ class FeedbackProducer(LessonEvents):
         While no broker answers, events wait, 32 MiB of them at most, and are sent in their order once one
         does. `waiting` counts them; `flush` raises and `close` counts where they are not acknowledged.
         """
-        publisher = BufferedPublisher(
-            partial(KafkaPublisher, kafka, feedback.topic),
-            most_bytes=_WAITING_BYTES,
-            retry_s=feedback.retry_s,
-            patience_s=kafka.connect_timeout_ms / MS,
-            broker=kafka.bootstrap,
-        )
-        return cls(
-            publisher, triggers=feedback.triggers, question_characters=feedback.question_characters, key=feedback.key
-        )
+        return cls._opened(KafkaPublisher(kafka, feedback.topic, patient=True), feedback)
 
     @classmethod
     def connect_now(cls, kafka: KafkaSettings, feedback: FeedbackSettings) -> Self:
@@ -164,12 +169,11 @@ class FeedbackProducer(LessonEvents):
             BrokerUnavailableError: The broker does not answer, or holds no such topic.
             ConfigurationError: The broker refuses this client.
         """
-        return cls(
-            KafkaPublisher(kafka, feedback.topic),
-            triggers=feedback.triggers,
-            question_characters=feedback.question_characters,
-            key=feedback.key,
-        )
+        return cls._opened(KafkaPublisher(kafka, feedback.topic), feedback)
+
+    @classmethod
+    def _opened(cls, publisher: Publisher, rules: FeedbackSettings) -> Self:
+        return cls(publisher, triggers=rules.triggers, question_characters=rules.question_characters, key=rules.key)
 
     @property
     def waiting(self) -> int:
@@ -220,7 +224,7 @@ class FeedbackProducer(LessonEvents):
     def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
         """A result was opened or chosen; from far down it takes words of the query along."""
         rules = self._triggers
-        far = rules is not None and isinstance(rank, int) and rank > rules.beyond_rank
+        far = rules is not None and isinstance(rank, int) and rank > BEYOND_RANK
         terms = trigger_terms(query.text, rules) if rules is not None and far else None
         facts = self._answering(query, principal)
         return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))

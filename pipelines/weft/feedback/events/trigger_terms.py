@@ -8,19 +8,17 @@ from collections.abc import Iterable
 from weft.feedback.settings import TriggerSettings
 
 _WORD = re.compile(r"[^\W\d_]\w*")
+BEYOND_RANK = 3
+"""Results at this rank or better are found well enough."""
+MOST_TERMS = 3
+"""Of one selection."""
 _SHORTEST, _LONGEST = 3, 40  # characters of a word
 
 
 def trigger_terms(text: str, rules: TriggerSettings) -> tuple[str, ...]:
-    """The words of a query that tell most, the longest first, at most as many as configured.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> trigger_terms("How is the WAL checkpoint flushed to disk?", load_settings(environment={}).feedback.triggers)
-        ('checkpoint', 'flushed', 'disk')
-    """
+    """The words of a query that tell most, the longest first, at most as many as configured."""
     words = learnable((word.casefold() for word in _WORD.findall(text)), rules)
-    return tuple(sorted(words, key=lambda word: -len(word))[: rules.terms])
+    return tuple(sorted(words, key=lambda word: -len(word))[:MOST_TERMS])
 
 
 def learnable(terms: Iterable[str], rules: TriggerSettings) -> list[str]:

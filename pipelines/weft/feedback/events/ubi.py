@@ -9,8 +9,8 @@
 | `user_id`, else `client_id`                                 | the principal                                          |
 | the `session_id` of the query, else of the event            | the session; a query without one is its own            |
 
-Older spellings are read too: `position.ordinal.index` of 1.0, seconds to nanoseconds since the epoch, and hits as a
-search returns them, with the document under `_source`. What cannot be read is reported with a reason and stops nothing:
+Hits as a search returns them, with the document under `_source`, are read too. What cannot be read is reported with a
+reason and stops nothing:
 
     not_an_object     no JSON object
     unknown_document  neither a query nor an event of UBI
@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,20 +224,12 @@ def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
-_PER_SECOND = (1, 10**3, 10**6, 10**9)
-_FIRST_S, _END_S = 10**8, 10**11  # 1973 to 5138: the span in which no time has two units
-_BEYOND = 10**20  # nanoseconds of the year 5138
-_EXPECTED_TIME = "expected a time after 1973, in ISO 8601 or in seconds to nanoseconds since the epoch"
+_FIRST_MS, _END_MS = 10**11, 10**14  # 1973 to 5138
+_EXPECTED_TIME = "expected a time after 1973, in ISO 8601 or in milliseconds since the epoch"
 
 
 def id_of(value: object) -> str | None:
-    """An id as text; None where there is none. UBI has texts and integers.
-
-    Examples:
-        >>> [id_of(value) for value in ("a7", 7, 7.0, 0, None, " ", True, 7.5, ["a7"])]
-        ['a7', '7', '7', '0', None, None, None, None, None]
-    """
+    """An id as text; None where there is none. UBI has texts and integers."""
     value = whole(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
@@ -245,11 +238,7 @@ def id_of(value: object) -> str | None:
 
 
 def first_id(document: Mapping[str, Any], *names: str, reason: str = "invalid") -> str | None:
-    """The first of these fields that holds an id; null and the empty text are as if absent.
-
-    Raises:
-        InvalidEventError: A field before it holds what is no id, with that reason.
-    """
+    """The first of these fields that holds an id; null and the empty text are as if absent."""
     for name in names:
         value = document.get(name)
         if (text := id_of(value)) is not None:
@@ -260,11 +249,7 @@ def first_id(document: Mapping[str, Any], *names: str, reason: str = "invalid") 
 
 
 def question_of_user(document: Mapping[str, Any]) -> str | None:
-    """What was asked; None where the query has no text: null, absent, empty or blanks.
-
-    Raises:
-        InvalidEventError: It is no text (`no_question`).
-    """
+    """What was asked; None where the query has no text: null, absent, empty or blanks."""
     asked = document.get("user_query")
     if asked is not None and not isinstance(asked, str):
         raise InvalidEventError("no_question", f"expected `user_query`, a text or null, found {_shown(asked)}")
@@ -272,53 +257,28 @@ def question_of_user(document: Mapping[str, Any]) -> str | None:
 
 
 def milliseconds(timestamp: object) -> int:
-    """Milliseconds since the epoch of a time.
-
-    Raises:
-        InvalidEventError: It is none between the years 1973 and 5138 (`no_time`).
-
-    Examples:
-        >>> {milliseconds(time) for time in (1790000000, 1790000000000, "1790000000000000", 1.79e18)}
-        {1790000000000}
-        >>> milliseconds("2026-09-21T14:13:20")
-        1790000000000
-    """
-    number = _number(timestamp)
-    seconds = _iso_seconds(timestamp) if number is None else number
-    units = _PER_SECOND if number is not None else (1,)
-    for per_second in units:
-        if seconds is not None and _FIRST_S <= seconds / per_second < _END_S:
-            return round(seconds * MS / per_second)
+    """Milliseconds since the epoch of a time."""
+    try:
+        if isinstance(timestamp, str):
+            parsed = datetime.fromisoformat(timestamp.strip().upper())
+            moment = (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp() * MS
+        else:
+            moment = _number(timestamp)
+    except ValueError:
+        moment = math.nan
+    if _FIRST_MS <= moment < _END_MS:
+        return round(moment)
     raise InvalidEventError("no_time", f"{_EXPECTED_TIME}, found {_shown(timestamp)}")
 
 
 def rank_of(position: Mapping[str, Any]) -> int:
-    """The claimed rank, from 1; 1 where there is none. The updater goes by what the impression says.
-
-    Examples:
-        >>> [rank_of({"ordinal": ordinal}) for ordinal in (3, 3.0, "3", {"index": 3}, 0, None, True, "third")]
-        [3, 3, 3, 3, 1, 1, 1, 1]
-    """
-    ordinal = position.get("ordinal")
-    number = _number(ordinal.get("index") if isinstance(ordinal, dict) else ordinal)
-    return max(int(number), 1) if number is not None else 1
+    """The claimed rank, from 1; 1 where there is none. The updater goes by what the impression says."""
+    ordinal = _number(position.get("ordinal"))
+    return max(int(ordinal), 1) if math.isfinite(ordinal) else 1
 
 
-def _number(value: object) -> int | float | None:
-    """A number, also as text; None for what is none, or is beyond any time and rank."""
-    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-        value = float(value) if "." in value else int(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _BEYOND:
-        return None
-    return value
-
-
-def _iso_seconds(text: object) -> float | None:
-    try:
-        parsed = datetime.fromisoformat(text.strip().upper() if isinstance(text, str) else "")
-    except ValueError:
-        return None
-    return (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp()
+def _number(value: object) -> float:
+    return math.nan if isinstance(value, bool) or not isinstance(value, int | float) else value
 
 
 def _shown(value: object) -> str:

@@ -24,7 +24,7 @@ from weft.domain.events import (
 )
 from weft.domain.ids import ContentHash, question_fingerprint, question_of
 from weft.feedback.events.attribution import Method
-from weft.feedback.events.trigger_terms import learnable
+from weft.feedback.events.trigger_terms import BEYOND_RANK, MOST_TERMS, learnable
 from weft.feedback.settings import DAY_MS, CreditSettings, FeedbackSettings, TriggerSettings
 from weft.learning.evidence import MICRO
 from weft.learning.observe.impressions import ImpressionBuckets
@@ -93,11 +93,7 @@ def attributed(feedback: Feedback, impression: Impression, attribute: Attribute)
 
 
 def in_context(feedback: Inclusion | Retrieval, impression: Impression, *, named: bool) -> Impression:
-    """The impression with what its answer's context held, as whoever made the answer says.
-
-    What was left out is not in it. The first inclusion tells which results are, and further ones add to these: later
-    outcomes of the whole answer are shared by them alone.
-    """
+    """The impression with what its answer's context held, as whoever made the answer says."""
     hashes, includes = set(feedback.content_hashes), isinstance(feedback, Inclusion)
     results = [
         structs.replace(
@@ -167,13 +163,10 @@ def tally_click(tally: Tally, selection: Selection, impression: Impression, *, d
 def tally_triggers(
     tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
 ) -> None:
-    """Note the words by which a result that was picked from far down shall be found (RET-17).
-
-    Which rank that was says the impression, and which words may be used say the rules here: a producer could send any.
-    """
-    if not selection.terms or chosen_rank(selection, impression) <= rules.beyond_rank:
+    """Note the words by which a result that was picked from far down shall be found (RET-17)."""
+    if not selection.terms or chosen_rank(selection, impression) <= BEYOND_RANK:
         return
-    for term in learnable(selection.terms, rules)[: rules.terms]:
+    for term in learnable(selection.terms, rules)[:MOST_TERMS]:
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 

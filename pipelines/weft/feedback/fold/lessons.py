@@ -1,8 +1,4 @@
-"""What is said of lessons and what comes of them, as evidence (LES-7). Pure.
-
-All of it is use of the lesson, kept under who says so: a session or a principal is unlearned exactly. Nothing draws on
-an allowance that other evidence shares; what one principal counts for is bounded where it is read (LRN-20).
-"""
+"""What is said of lessons and what comes of them, as evidence (LES-7). Pure."""
 
 from __future__ import annotations
 
@@ -33,16 +29,7 @@ class _Moment(NamedTuple):
 
 
 def lesson_keys(event: LessonEvent, at_ms: int, *, principal: str) -> Iterator[UsageKey]:
-    """Under which keys an event about lessons is kept; one observation each.
-
-    Examples:
-        >>> from weft.domain.lesson import LessonResult
-        >>> said = LessonOutcome(
-        ...     event_id="e", ts=0, session_id="s", principal="ada", lesson_id="0ccf", outcome=LessonResult.FAILURE
-        ... )
-        >>> [key.bin[:30] for key in lesson_keys(said, 86_400_735, principal="5b0e")]
-        ['lesson.failure:report', 'lesson.note:{"what":"failure",']
-    """
+    """Under which keys an event about lessons is kept; one observation each."""
     moment = _Moment(*divmod(at_ms, DAY_MS))
     if isinstance(event, LessonInjection):
         return _injected(event, moment, principal)

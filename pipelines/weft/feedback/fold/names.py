@@ -102,10 +102,7 @@ class NameTracker:
     admitted: list[tuple[str, int]] = field(default_factory=list)  # those that the batch added to `since`
 
     def bounded(self, event: Naming) -> Naming:
-        """The event, with names beyond their limits replaced by `OVERFLOW`.
-
-        Feedback needs none of this: its evidence goes to the names of the impression that it answers.
-        """
+        """The event, with names beyond their limits replaced by `OVERFLOW`."""
         changes = {
             kind.value: OVERFLOW
             for kind, name in names_of(event)
@@ -198,12 +195,7 @@ def kind_of(event: AnyEvent) -> str:
 
 
 def source_counts(events: Mapping[tuple[str, str, str], int]) -> SourceCounts:
-    """Events counted under both of their sources.
-
-    Examples:
-        >>> source_counts({("5b0e", "*", "praise"): 1, ("5b0e", "coder", "praise"): 1})
-        Counter({('principal', '5b0e', 'praise'): 2, ('agent', 'coder', 'praise'): 1})
-    """
+    """Events counted under both of their sources."""
     counts: SourceCounts = Counter()
     for (fingerprint, agent, kind), times in events.items():
         counts["principal", fingerprint, kind] += times

@@ -165,11 +165,7 @@ class Sessions:
         self.forgotten.append(work)
 
     def turn(self, session: str, phase: str, *, principal: str, offset: int, clock_ms: int) -> None:
-        """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing.
-
-        Raises:
-            InvalidEventError: "foreign_principal": somebody else started the session; its id alone moves nothing.
-        """
+        """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing."""
         work = self.works.get(session)
         if work is not None:
             if work.life.principal != principal:
@@ -190,11 +186,7 @@ class Sessions:
         self.merges += 1
 
     def tally_of(self, session: str) -> Tally:
-        """Where the evidence of one event goes; every event that has some asks here, once; its session was just heard.
-
-        The shared tally; or, where the session is isolated, its overlay; or nowhere, where it was abandoned or
-        unlearned (LRN-14, LRN-15).
-        """
+        """Where the evidence of one event goes, whose session was just heard; each event with some asks here once."""
         work = self.works.get(session)
         if work is None:
             return self.shared

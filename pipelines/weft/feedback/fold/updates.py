@@ -38,6 +38,9 @@ from weft.domain.ranking import Scope
 from weft.feedback.fold.batch import (
     Arrivals,
     BatchState,
+    Change,
+    DeadLetter,
+    Fate,
     LogMoment,
     PendingFeedback,
     PendingImpression,
@@ -46,7 +49,6 @@ from weft.feedback.fold.batch import (
     effective_ms,
     unlearns,
 )
-from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.credit import (
     Attribute,
     ContentVerdict,
@@ -97,16 +99,7 @@ from weft.runtime.kafka.log import Record
 
 
 def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidence:
-    """The evidence of one report, one observation each, under the scope that the event names.
-
-    What was accurate or not is evidence about its content, too, where the event names one.
-
-    Examples:
-        >>> held = Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True)
-        >>> found = report_evidence(held, day=3)
-        >>> [(key.parameter, key.bin, mass) for key, mass in found.counts.items()]
-        [('trust.blog', 'verified', 1000000)]
-    """
+    """The evidence of one report, one observation each, under the scope that the event names."""
     parameter, masses = _MASSES[type(report)](report)
     reported = reported_evidence(day, Scope(report.domain, report.model, report.agent), parameter, masses)
     if not isinstance(report, Accuracy) or report.content_hash is None:
@@ -115,12 +108,7 @@ def report_evidence(report: Report, *, day: int, principal: str = "") -> Evidenc
 
 
 def allowance_of(report: Report) -> str:
-    """The allowance that a report draws on: of its type of event; where it is about a source, of that one.
-
-    Examples:
-        >>> allowance_of(Trust(event_id="e", ts=0, session_id="s", principal="p", source="blog", verified=True))
-        'trust.blog'
-    """
+    """The allowance that a report draws on: of its type of event; where it is about a source, of that one."""
     tag = str(type(report).__struct_config__.tag)
     return f"{tag}.{report.source}" if isinstance(report, Trust) else tag
 
@@ -166,11 +154,7 @@ def fold(
 
 
 class _Batch:
-    """One pass over a batch: `stored` is read and kept current, `change` collects what is to be written.
-
-    The clock is read for the whole batch beforehand, and masses are summed for the whole batch afterwards. The pass in
-    between decides fates and meets feedback with impressions, which depends on all that came before.
-    """
+    """One pass over a batch: `stored` is read and kept current, `change` collects what is to be written."""
 
     def __init__(self, stored: BatchState, rules: FeedbackSettings, attribute: Attribute | None = None) -> None:
         self.stored = stored

@@ -1,9 +1,4 @@
-"""Dead letters on their way out of a partition's store: to a topic of their own, where others can watch them (FBK-3).
-
-The store is where they are kept, in the transaction that consumed their records. The topic gets them afterwards, at
-least once: a crash between publishing and noting it down publishes again, under the same key. It does so beside the
-updater's loop. Whatever is wrong with the topic, events go on being applied, and dead letters wait in the store.
-"""
+"""Dead letters on their way to a topic of their own, where others can watch them (FBK-3)."""
 
 from __future__ import annotations
 
@@ -59,11 +54,7 @@ def in_a_thread(work: Callable[[], None]) -> None:
 
 
 class Republisher:
-    """Publishes what waits in the stores of one updater, one attempt at a time.
-
-    Between attempts that fail it pauses for `retry_s`, twice as long each time, and for `unreachable_s` at most.
-
-    """
+    """Publishes what waits in the stores of one updater, one attempt at a time."""
 
     def __init__(
         self,
@@ -85,11 +76,7 @@ class Republisher:
         self.refusal: WeftError | None = None
 
     def check(self, states: Mapping[int, PartitionState], now: float) -> None:
-        """Note what the last attempt came to, and begin another one where dead letters wait; never waits itself.
-
-        Raises:
-            FencedError: Another updater owns one of the partitions.
-        """
+        """Note what the last attempt came to, and begin another one where dead letters wait; never waits itself."""
         if self._attempt is not None and self._attempt.ended.is_set():
             attempt, self._attempt = self._attempt, None
             for partition, offset in attempt.published.items():
@@ -188,10 +175,7 @@ def envelope(letter: StoredDeadLetter, topic: str, partition: int, *, original: 
 
 
 def replayed(letter: StoredDeadLetter, *, max_bytes: int) -> tuple[bytes, bytes] | None:
-    """Key and value to send a dead letter again with; None where it is no event still, or was kept in part only.
-
-    The key is the session's, so that the event meets what else its session says in the same partition.
-    """
+    """Key and value to send a dead letter again with; None where it is no event still, or was kept in part only."""
     if letter.size != len(letter.original):
         return None
     try:

@@ -59,6 +59,9 @@ from weft.runtime.storage.files import write_atomically
 _log = logging.getLogger(__name__)
 
 NAME = "evidence.parquet"
+# A conflict: session and others moved a rate by at least the margin, in opposite directions. So many
+# pseudo-observations of a rate of one half let few outcomes move no rate far, as in pooling.initial.
+_MARGIN, _STRENGTH = 0.02, 20.0
 _REPORTED = 100  # conflicts kept per merge, the widest first
 _AT_ONCE = 10_000  # sessions held in memory together
 _SESSIONS = "sessions-{}-{}.parquet"
@@ -86,13 +89,7 @@ def publish_snapshot(state: PartitionState) -> Path:
 
 
 def repair_snapshot(state: PartitionState) -> None:
-    """Publish a partition anew where what it published is damaged: its state holds all of it.
-
-    Updaters of other partitions read it, too, and would end.
-
-    Raises:
-        DiskError: The published files cannot be read, which is no damage.
-    """
+    """Publish a partition anew where what it published is damaged: its state holds all of it."""
     path = state.folder / NAME
     if not path.exists():
         return
@@ -160,11 +157,7 @@ class Forks:
         self._read: dict[BaseId, Sides] = {}
 
     def follow(self) -> None:
-        """Fork what started since the last time, and let go of what ended; durable when this returns.
-
-        Raises:
-            FencedError: Another updater owns the partition.
-        """
+        """Fork what started since the last time, and let go of what ended; durable when this returns."""
         lost = sorted(set(self._state.read(bases_in)) - set(self._catalog.bases.names()))[:_AT_ONCE]
         while some := self._state.read(forks_in, lost, at_most=_AT_ONCE):
             self._state.write(write_forks, [self._followed(fork) for fork in some])
@@ -190,7 +183,7 @@ class Forks:
 
     def _report(self, fork: Fork) -> str | None:
         """What the merge of a session met, as JSON (LRN-16)."""
-        life, rules = fork.life, self._state.rules.merge
+        life = fork.life
         if life is None or fork.settled:
             return None  # what was settled before the fork cannot be told from what came after
         try:
@@ -198,7 +191,7 @@ class Forks:
         except StoreError:
             return None  # what it forked from is gone, and with it what others added since
         mine = sides_of(self._state.read(overlay_in, life.session, SETTLED))
-        met = conflicts(before, self._now, mine, margin=rules.margin, strength=rules.strength)
+        met = conflicts(before, self._now, mine, margin=_MARGIN, strength=_STRENGTH)
         shown = [asdict(conflict) for conflict in met[:_REPORTED]]
         return json.dumps({"conflicts": len(met), "widest": shown})
 

@@ -1,7 +1,4 @@
-"""Updaters as Ray actors: the topic's partitions shared among them, each in one place at a time (FBK-4).
-
-The same loop runs in this process with `local=True`: tests, demonstrations and single machines need no cluster.
-"""
+"""Updaters as Ray actors: the topic's partitions shared among them, each in one place at a time (FBK-4)."""
 
 from __future__ import annotations
 
@@ -37,11 +34,7 @@ from weft.runtime.settings import ClusterSettings, KafkaSettings
 
 
 class LiveAttribution:
-    """Attributes responses to contents of whatever generation is live; used by one thread.
-
-    Nothing is loaded before the first response. Where no generation is live, it holds none of the contents, or there is
-    no encoder, a response speaks for all of its contents alike; the last is said once in the log.
-    """
+    """Attributes responses to contents of whatever generation is live; used by one thread."""
 
     def __init__(self, store: Path, rules: AttributionSettings, embedding: EmbeddingSettings) -> None:
         self._catalog = Catalog(store)
@@ -110,16 +103,7 @@ class UpdaterActor:
         self._absence = Absence()
 
     def advance(self, seconds: float) -> list[PartitionProgress]:
-        """Keep up with the log for about that long, and say where the partitions stand.
-
-        Where the broker is away before the updater could be opened, as when an actor was restarted meanwhile, it is
-        asked again with the same patience as later on; so long the partitions stand where their stores say.
-
-        Raises:
-            BrokerUnavailableError: Patience ran out.
-            WrongLogError: A store belongs to another log.
-            StoreError: This host does not see the store.
-        """
+        """Keep up with the log for about that long, and say where the partitions stand."""
         if self._updater is None:
             self._guard()
         deadline = time.monotonic() + seconds
@@ -184,10 +168,7 @@ class UpdaterGroup(Protocol):
     """Updaters that together own every partition."""
 
     def advance(self, seconds: float) -> list[PartitionProgress]:
-        """All of them keep up for about that long; where every partition stands, by partition.
-
-        One is left out whose updater could not be opened yet, and that has no store.
-        """
+        """All of them keep up for about that long; where every partition stands, by partition."""
 
     def close(self) -> None:
         """Release everything."""
@@ -226,12 +207,7 @@ class ActorUpdaterGroup:
 
 
 def open_updater(task: Task, partitions: Sequence[int]) -> Updater:
-    """An updater of a Kafka topic, claimed and ready.
-
-    Raises:
-        BrokerUnavailableError: Nobody answered within the time a connection may take.
-        WrongLogError: A store belongs to another log.
-    """
+    """An updater of a Kafka topic, claimed and ready."""
     rules = task.feedback
     with contextlib.ExitStack() as undo:
         source = KafkaSource(task.kafka, rules.topic, max_poll_records=rules.poll_records)
@@ -279,14 +255,7 @@ def run_updaters(
     on_tick: Callable[[], None] = lambda: None,  # A job's own chores, run about every three seconds and once at the end
     acceptance: Acceptance | None = None,
 ) -> list[PartitionProgress]:
-    """Keep the evidence of every partition up with the log, making the topic where a new store has none.
-
-    Returns:
-        Where every partition stood last.
-
-    Raises:
-        StoreError: A host of the cluster does not see the store; nothing was changed.
-    """
+    """Keep the evidence of every partition up with the log, making the topic where a new store has none."""
     rules = task.feedback
     guard = Catalog(task.store).claim(_nowhere if cluster is None else _joined(cluster))
     partitions = _await_topic(task, stop)

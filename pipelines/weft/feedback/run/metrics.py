@@ -96,13 +96,7 @@ def samples(
 
 
 def prometheus(metrics: Iterable[Sample]) -> str:
-    """The text exposition format, metrics by name.
-
-    Examples:
-        >>> print(prometheus([Sample("lag_records", "gauge", (("partition", "0"),), 5)]), end="")
-        # TYPE weft_feedback_lag_records gauge
-        weft_feedback_lag_records{partition="0"} 5
-    """
+    """The text exposition format, metrics by name."""
     lines: list[str] = []
     named = ""
     for sample in sorted(metrics, key=lambda each: (each.name, each.labels)):
@@ -155,14 +149,7 @@ def _of(store: Path, progress: PartitionProgress, now: float) -> Iterator[Sample
 
 
 def compare_sources(counts: SourceCounts) -> list[SourceActivity]:
-    """Every source beside all others of its kind, those with flags first.
-
-    Examples:
-        >>> counts = Counter({("agent", "mute", "impression"): 500, ("agent", "fan", "impression"): 100,
-        ...                  ("agent", "fan", "praise"): 90})
-        >>> [(source.name, source.flags) for source in compare_sources(counts)]
-        [('fan', ('reports only praise',)), ('mute', ('shows results and reports no outcome',))]
-    """
+    """Every source beside all others of its kind, those with flags first."""
     totals: dict[str, Counter[str]] = {}
     sources: dict[tuple[str, str], Counter[str]] = {}
     for (kind, name, what), events in counts.items():

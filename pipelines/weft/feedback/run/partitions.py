@@ -35,13 +35,7 @@ def partitions_in(store: Path) -> list[int]:
 def states_in(
     store: Path, rules: FeedbackSettings, partitions: Iterable[int] | None = None
 ) -> Iterator[PartitionState]:
-    """Each partition's state, open until the next is asked for: all of them, or those that are named.
-
-    One that an updater is just making, and has not claimed yet, tells nothing and is left out.
-
-    Raises:
-        CorruptionError: A state is lost. Opening it would make an empty one, in whose place no updater restores any.
-    """
+    """Each partition's state, open until the next is asked for: all of them, or those that are named."""
     for partition in partitions_in(store) if partitions is None else partitions:
         folder = partition_folder(store, partition)
         if is_lost(folder):
@@ -63,12 +57,7 @@ def claimed(
     log_start: int,  # oldest offset of the log, as the topic counts
     acceptance: Acceptance | None = None,  # by whom unread records that the log lost are given up now
 ) -> PartitionState:
-    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log.
-
-    Raises:
-        WrongLogError: The state belongs to another log, or the log no longer holds what it needs.
-        CorruptionError: The state is damaged, and there is no way back.
-    """
+    """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log."""
     with exclusive_folder(folder, rules.patience):
         if is_lost(folder):
             restore(folder, "there is none", log_start=log_start)

@@ -40,11 +40,7 @@ class Absence:
         self._since = None
 
     def raise_if_deleted(self, error: BrokerUnavailableError, now: float, *, topic: str, topic_id: str = "") -> None:
-        """Take note of what came instead of an answer; any other silence says nothing about the topic.
-
-        Raises:
-            WrongLogError: The topic has been missing for that long.
-        """
+        """Take note of what came instead of an answer; any other silence says nothing about the topic."""
         if not isinstance(error, MissingTopicError):
             return
         self._since = now if self._since is None else self._since
@@ -198,12 +194,7 @@ class Updater:
         dead_letters: Republisher | None = None,
         attribute: Attribute | None = None,  # says what responses rest on, where somebody can
     ) -> Self:
-        """Claim partitions, whoever held them, and read on from their stored offsets.
-
-        Raises:
-            WrongLogError: A store belongs to another log; nothing was applied.
-            BrokerUnavailableError: The broker does not answer.
-        """
+        """Claim partitions, whoever held them, and read on from their stored offsets."""
         states: dict[int, PartitionState] = {}
         reports: dict[int, PartitionReport] = {}
         try:
@@ -334,11 +325,7 @@ def keep_up(
     rules: FeedbackSettings,  # for pauses
     unreachable_s: float | None = None,
 ) -> None:
-    """Step until told to stop; a broker that is away is waited for.
-
-    Raises:
-        BrokerUnavailableError: Patience ran out.
-    """
+    """Step until told to stop; a broker that is away is waited for."""
     while True:
         began = monotonic()
         try:

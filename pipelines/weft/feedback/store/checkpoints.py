@@ -43,16 +43,7 @@ _DIGITS = 20  # of an offset in a folder's name, so that names sort as offsets d
 
 
 def write_checkpoint(state: PartitionState) -> Path:
-    """Copy a partition's state as it is now; older copies than the newest two are deleted.
-
-    The partition is held still meanwhile: of two that wrote at once, one could seal what the other had half written.
-
-    Returns:
-        The sealed folder; one that is there for the same offset already is left as it is.
-
-    Raises:
-        FencedError: Another updater owns the partition; nothing was written, and nothing deleted.
-    """
+    """Copy a partition's state as it is now; older copies than the newest two are deleted."""
     with state.owned() as (_, report):
         folder = state.folder / _FOLDER / f"{report.next_offset:0{_DIGITS}d}"
         if not folder.exists():
@@ -95,11 +86,7 @@ def is_due(folder: Path, offset: int, rules: FeedbackSettings, *, now: float) ->
 
 
 def exclusive_folder(folder: Path, patience: Patience) -> contextlib.AbstractContextManager[None]:
-    """Hold a partition's folder, so that one updater at a time opens and restores what is in it.
-
-    Raises:
-        StoreError: Another one held it all the time.
-    """
+    """Hold a partition's folder, so that one updater at a time opens and restores what is in it."""
     return locked(folder / _LOCK, patience)
 
 
@@ -110,16 +97,7 @@ def is_lost(folder: Path) -> bool:
 
 
 def restore(folder: Path, damage: str, *, log_start: int) -> None:
-    """Put the newest intact checkpoint in the place of a damaged state, which is set aside.
-
-    The copy is complete before anything moves: where there is no room for it, everything stays as it was.
-
-    Raises:
-        CorruptionError: There is no way back: no intact checkpoint, and the log no longer holds all of its records; or
-            too many damaged states were set aside already.
-        DiskError: A checkpoint cannot be read.
-        OSError: The disk refused; no file was moved, or the state is missing and restored by the next call.
-    """
+    """Put the newest intact checkpoint in the place of a damaged state, which is set aside."""
     if (count := len(damaged_in(folder))) >= MOST_DAMAGED:
         raise CorruptionError(
             f"{folder / STATE_FILE}: expected a partition's state, found damage ({damage}), and {count} damaged states"

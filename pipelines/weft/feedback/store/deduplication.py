@@ -22,14 +22,7 @@ _AT_ONCE = 100  # rows read together when an index is built
 
 
 class SeenIndex:
-    """Offsets by fingerprint; 16 bytes per id.
-
-    Examples:
-        >>> index = SeenIndex()
-        >>> index.add([b"a" * 16, b"b" * 16], [7, 9])
-        >>> index.offsets([b"b" * 16, b"c" * 16]).tolist()
-        [9]
-    """
+    """Offsets by fingerprint; 16 bytes per id."""
 
     def __init__(self) -> None:
         self._runs: list[tuple[np.ndarray, np.ndarray]] = []

@@ -182,10 +182,7 @@ def merge_report_in(connection: sqlite3.Connection, session_id: str) -> str | No
 
 
 def overlay_in(connection: sqlite3.Connection, session_id: str, kind: int) -> Evidence:
-    """What a session has `PENDING`, or `SETTLED`: what it brought, however much of it counts.
-
-    Nothing where it is not remembered.
-    """
+    """What a session has `PENDING`, or `SETTLED`: what it brought, however much of it counts."""
     life = session_in(connection, session_id)
     if life is None:
         return Evidence()

@@ -77,11 +77,7 @@ class PartitionReport:
 
 
 def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -> None:
-    """Check that a log is the one a store belongs to.
-
-    Raises:
-        WrongLogError: Naming what differs: the topic, its identity, how many partitions it has, or the partition.
-    """
+    """Check that a log is the one a store belongs to."""
     expected = LogFacts(report.topic, report.topic_id, report.partitions)
     if expected != facts and (expected.topic, expected.partitions) == (facts.topic, facts.partitions):
         raise WrongLogError(
@@ -104,11 +100,7 @@ def require_same_log(report: PartitionReport, facts: LogFacts, partition: int) -
 
 
 def require_still_there(report: PartitionReport, log_start: int) -> None:
-    """Check that nothing unread was deleted from the log.
-
-    Raises:
-        WrongLogError: The log begins behind the stored offset.
-    """
+    """Check that nothing unread was deleted from the log."""
     if (lost := log_start - report.next_offset) > 0:
         first = report.next_offset - report.offset_base
         raise WrongLogError(
@@ -119,11 +111,7 @@ def require_still_there(report: PartitionReport, log_start: int) -> None:
 
 
 def require_within(report: PartitionReport, highwater: int | None) -> None:
-    """Check that the stored offset is not beyond the end of the log.
-
-    Raises:
-        WrongLogError: The log ends before the stored offset.
-    """
+    """Check that the stored offset is not beyond the end of the log."""
     if highwater is not None and report.next_offset > highwater:
         expected, end = report.next_offset - report.offset_base, highwater - report.offset_base
         raise WrongLogError(
@@ -192,10 +180,7 @@ class Loss(NamedTuple):
 def accept_loss(
     connection: sqlite3.Connection, report: PartitionReport, facts: LogFacts, log_start: int, acceptance: Acceptance
 ) -> None:
-    """Have a partition read on where the log begins, and count what it misses; inside the claiming transaction.
-
-    Where nothing is missing, or the log is another one than the same topic with as many partitions, nothing changes.
-    """
+    """Have a partition read on where the log begins, and count what it misses; inside the claiming transaction."""
     base = report.offset_base
     if facts.topic_id != report.topic_id:
         if (facts.topic, facts.partitions) != (report.topic, report.partitions):
@@ -221,11 +206,7 @@ def losses_in(connection: sqlite3.Connection) -> list[Loss]:
 
 
 def was_claimed(connection: sqlite3.Connection) -> bool:
-    """Whether there is anything to read: the first owner makes the tables.
-
-    Raises:
-        StoreError: Another version of weft made them.
-    """
+    """Whether there is anything to read: the first owner makes the tables."""
     if not connection.execute("pragma table_info(progress)").fetchall():
         return False
     # It stands among the rows that are verified: damage to it is damage, and no other version's state.

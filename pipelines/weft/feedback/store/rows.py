@@ -48,12 +48,7 @@ def define_row_hash(connection: sqlite3.Connection) -> None:
 
 
 def row_hash(*values: object) -> int:
-    """CRC-32 over the columns of a row: any flipped bit in one of them changes it.
-
-    Examples:
-        >>> row_hash(1, "a", b"b") != row_hash(1, "a", b"c")
-        True
-    """
+    """CRC-32 over the columns of a row: any flipped bit in one of them changes it."""
     return crc32(repr([crc32(value) if isinstance(value, bytes) else value for value in values]).encode())
 
 
@@ -105,11 +100,7 @@ def protect(connection: sqlite3.Connection) -> None:
 
 
 def verify(connection: sqlite3.Connection) -> None:
-    """Compare a store with its sums; one without tables passes. Takes about 2 s per million rows.
-
-    Raises:
-        CorruptionError: Naming the table, or what SQLite found wrong.
-    """
+    """Compare a store with its sums; one without tables passes. Takes about 2 s per million rows."""
     if (damage := connection.execute("pragma integrity_check(1)").fetchone()[0]) != "ok":
         raise CorruptionError(f"its pages do not hang together: {damage}")
     if not {"sums", "checks"} <= _tables(connection):
@@ -123,12 +114,7 @@ def verify(connection: sqlite3.Connection) -> None:
 
 
 def copy_store(stored: sqlite3.Connection, target: sqlite3.Connection, path: Path) -> None:
-    """Copy a store into the empty one at `path`, a single file afterwards, and read that again.
-
-    Raises:
-        CorruptionError: The store is damaged.
-        DiskError: The disk did not take the copy, or did not keep it.
-    """
+    """Copy a store into the empty one at `path`, a single file afterwards, and read that again."""
     try:
         stored.backup(target)
         target.execute("pragma journal_mode = delete")  # one file, with nothing beside it

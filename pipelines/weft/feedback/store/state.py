@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from weft.domain.errors import CorruptionError, FencedError, WrongLogError
-from weft.feedback.fold.batch import Arrivals, BatchState
-from weft.feedback.fold.change import Change
+from weft.feedback.fold.batch import Arrivals, BatchState, Change
 from weft.feedback.settings import EVENT_ID_RECORDS, MS, FeedbackSettings
 from weft.feedback.store import tables
 from weft.feedback.store.deduplication import SeenIndex, index_of_seen
@@ -76,11 +75,7 @@ class Batch:
 
 
 class PartitionState:
-    """The store of one partition, owned by whoever claimed it last.
-
-    A caller opens it, claims it for the log it reads, and closes it; all from one thread. After a crash at any
-    instant a new owner finds exactly the batches that were committed.
-    """
+    """The store of one partition, owned by whoever claimed it last."""
 
     def __init__(self, folder: Path, partition: int, rules: FeedbackSettings) -> None:
         self.partition = partition
@@ -96,16 +91,7 @@ class PartitionState:
         self._inode = self._path.stat().st_ino
 
     def claim(self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None) -> int:
-        """Become the owner: the epoch moves on, and whoever owned the partition before is fenced.
-
-        Returns:
-            The offset to read on from.
-
-        Raises:
-            WrongLogError: The store belongs to another log, or the log lost what it has not read.
-            CorruptionError: It is damaged.
-            StoreError: Another version of weft made it.
-        """
+        """Become the owner: the epoch moves on, and whoever owned the partition before is fenced."""
         with self._errors(), self._transaction() as connection:
             verify(connection)
             if not was_claimed(connection):
@@ -153,12 +139,7 @@ class PartitionState:
             self._remember(batch.written)
 
     def pass_over(self, facts: LogFacts, offset: int) -> None:
-        """Read on from `offset`: nobody will ever deliver what lies before it; durable when this returns (FBK-14).
-
-        Raises:
-            FencedError: Another updater owns the partition; nothing was written.
-            WrongLogError: The offset is one of another log.
-        """
+        """Read on from `offset`: nobody will ever deliver what lies before it; durable when this returns (FBK-14)."""
         with self.owned() as (connection, report):
             require_same_log(report, facts, self.partition)
             connection.execute(
@@ -172,20 +153,7 @@ class PartitionState:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> Result:
-        """What a function of the store's rooms reads from the tables; anybody may, whoever owns the partition.
-
-        Examples:
-            >>> import tempfile
-            >>> from weft.feedback.store.tables import evidence_in
-            >>> from weft.settings import load_settings
-            >>> rules, folder = load_settings(environment={}).feedback, Path(tempfile.mkdtemp())
-            >>> state = PartitionState(folder, 0, rules)
-            >>> state.claim(LogFacts("weft.feedback", "an id", 1), log_start=7)
-            7
-            >>> state.read(evidence_in).is_empty
-            True
-            >>> state.close()
-        """
+        """What a function of the store's rooms reads from the tables; anybody may, whoever owns the partition."""
         with self._errors():
             return query(self._connection, *args, **options)
 
@@ -195,21 +163,13 @@ class PartitionState:
         *args: Arguments.args,
         **options: Arguments.kwargs,
     ) -> None:
-        """Have a function write into the tables; durable when this returns.
-
-        Raises:
-            FencedError: Another updater owns the partition; nothing was written.
-        """
+        """Have a function write into the tables; durable when this returns."""
         with self.owned() as (connection, _):
             change(connection, *args, **options)
 
     @contextlib.contextmanager
     def owned(self) -> Iterator[tuple[sqlite3.Connection, PartitionReport]]:
-        """A transaction of the partition's owner: until the block is left no other updater can commit or claim.
-
-        Raises:
-            FencedError: Another updater owns the partition.
-        """
+        """A transaction of the partition's owner: until the block is left no other updater can commit or claim."""
         with self._errors(), self._transaction() as connection:
             report = read_report(connection)
             self._require_ownership(report)
@@ -220,12 +180,7 @@ class PartitionState:
         return self.read(read_report)
 
     def copy_to(self, path: Path) -> None:
-        """Write the state into a file of its own, and read that again; inside of `owned`.
-
-        Raises:
-            CorruptionError: The state itself is damaged.
-            DiskError: The disk did not keep the copy.
-        """
+        """Write the state into a file of its own, and read that again; inside of `owned`."""
         # SQLite copies nothing out of a connection that holds the write lock.
         connect, closing = sqlite3.connect, contextlib.closing
         with closing(connect(self._path)) as stored, closing(connect(path)) as copy:

@@ -18,6 +18,9 @@ from weft.feedback.events.codec import Decoded
 from weft.feedback.fold.batch import (
     Arrivals,
     BatchState,
+    Change,
+    DeadLetter,
+    Fate,
     LogMoment,
     PartitionClock,
     PendingFeedback,
@@ -25,7 +28,6 @@ from weft.feedback.fold.batch import (
     answers_of,
     unlearns,
 )
-from weft.feedback.fold.change import Change, DeadLetter, Fate
 from weft.feedback.fold.names import (
     NAMING,
     NEWCOMERS,
@@ -158,10 +160,7 @@ def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
 
 
 def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, str]) -> int:
-    """Take out what principals said of contents, and what they said that waits; how much of the latter there was.
-
-    Exact: uses of contents are kept by principal wherever they lie.
-    """
+    """Take out what principals said of contents, and what they said that waits; how much of the latter there was."""
     fingerprints = list(principals.values())
     for place in range(0, len(fingerprints), _AT_ONCE):
         some = fingerprints[place : place + _AT_ONCE]
@@ -267,13 +266,7 @@ def _write_progress(
 
 
 def _forget(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> tuple[int, int]:
-    """Delete what no later record can meet any more.
-
-    Returns:
-        How much of it was feedback that never met its impression, and how many dead letters were never published.
-
-    An impression outlives its window once over, so that feedback coming too late is told from feedback coming early.
-    """
+    """Delete what no later record can meet any more."""
     limits, window_ms = rules.limits, milliseconds(rules.time.window_s)
     _forget_before(connection, "seen", change, EVENT_ID_RECORDS, window_ms)
     _forget_before(connection, "shown", change, limits.waiting_records, 2 * window_ms)

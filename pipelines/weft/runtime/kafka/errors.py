@@ -1,8 +1,4 @@
-"""What weft says where Kafka refuses a client: who or what was refused, and the setting or permission that changes it.
-
-Two clients are in use, and both end here: `client` asks with the exceptions of kafka-python, `reader` with the codes
-and texts of librdkafka. Refusals are `ConfigurationError`: no later try cures them. Messages hold no secrets.
-"""
+"""What weft says where Kafka refuses a client: who was refused, and the setting or permission that changes it."""
 
 from __future__ import annotations
 
@@ -75,7 +71,7 @@ class Access:
 
     def unavailable(self, text: str) -> BrokerUnavailableError:
         """The error of a broker that does not answer."""
-        if "socket disconnected" in text or "EOF" in text:
+        if "Disconnected" in text or "closed by peer" in text:
             protocol = self.settings.security_protocol
             advice = f"does its listener expect another kafka.security_protocol than {protocol}, or does it stop?"
         else:
@@ -83,15 +79,11 @@ class Access:
         return BrokerUnavailableError(f"{self}: expected an answer, found {text}; {advice}")
 
 
-def tls_refusal(text: str) -> Refusal | None:
-    """Which certificate was refused, by OpenSSL's words, which both clients pass on; None where they tell of none.
-
-    >>> tls_refusal("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: certificate has expired (_ssl.c:1006)")
-    <Refusal.EXPIRED: 'expired'>
-    >>> tls_refusal("error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number 42")
-    <Refusal.CERTIFICATE: 'certificate'>
-    """
+def connection_refusal(text: str) -> Refusal | None:
+    """What the words of the client, and those of OpenSSL in them, tell of a refusal; None where they tell of none."""
     words = text.lower()
+    if "invalid response size" in words:  # a TLS alert, read as the length of an answer
+        return Refusal.PROTOCOL
     if "alert" in words:  # the broker's words about this client
         return Refusal.CERTIFICATE if any(alert in words for alert in _ALERTS) else None
     if "certificate verify failed" not in words:
@@ -102,11 +94,7 @@ def tls_refusal(text: str) -> Refusal | None:
 
 
 def sasl_refusal(text: str) -> Refusal:
-    """What of a password's way in was refused, by librdkafka's words.
-
-    >>> sasl_refusal("SASL authentication error: Authentication failed: Invalid username or password")
-    <Refusal.USER: 'user'>
-    """
+    """What of a password's way in was refused, by librdkafka's words."""
     words = text.lower()
     if "unsupported sasl mechanism" in words:
         return Refusal.MECHANISM

@@ -23,13 +23,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records(Sequence[Record]):
-    """Records of one partition, column by column: a tuple for each would cost as much as reading it.
-
-    Examples:
-        >>> some = [Record(0, 7, 1_000, b"s", b"{}"), Record(0, 8, 1_001, b"s", None)]
-        >>> Records.of(some).offsets, Records.of(some)[-1] == some[-1]
-        ([7, 8], True)
-    """
+    """Records of one partition, column by column: a tuple for each would cost as much as reading it."""
 
     partitions: Sequence[int]
     offsets: Sequence[int]

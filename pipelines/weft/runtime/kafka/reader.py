@@ -1,7 +1,4 @@
-"""Reading a topic by assignment; the one importer of confluent_kafka, whose C consumer is several times faster.
-
-No rebalance, and the offsets lie in the reader's own state: a group is told of them for the tools that show lag.
-"""
+"""Reading a topic by assignment."""
 
 from __future__ import annotations
 
@@ -9,26 +6,21 @@ import contextlib
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from weft.domain.errors import ConfigurationError, WeftError, WrongLogError
-from weft.runtime.kafka.errors import Access, sasl_refusal, tls_refusal
+from weft.domain.errors import WeftError
+from weft.runtime.kafka.client import ClientEvents, errors, mapped, options
+from weft.runtime.kafka.errors import Access
+from weft.runtime.kafka.gaps import LogGaps
 from weft.runtime.kafka.log import FETCH_BYTES, Batches, LogFacts, OpenTransaction, Records
 from weft.runtime.kafka.writer import KafkaTopics
 from weft.runtime.settings import KafkaSettings
 
 _log = logging.getLogger(__name__)
-
-_WRONG_LOG = frozenset(
-    {KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE, KafkaError._NO_OFFSET, KafkaError._LOG_TRUNCATION}
-)
-_SASL = frozenset(
-    {KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError.UNSUPPORTED_SASL_MECHANISM}
-)
 
 _NO_GROUP = frozenset({KafkaError.GROUP_AUTHORIZATION_FAILED, KafkaError._NO_OFFSET})
 """What a broker says of a group whose offsets it will not keep."""
@@ -40,30 +32,8 @@ _PARTITION, _OFFSET, _TIMESTAMP, _KEY, _VALUE = (
 )
 
 
-def read_error(code: int, text: str, access: Access) -> WeftError:
-    """The error of weft's own tree that says what a caller can do about one of librdkafka's."""
-    if code in _WRONG_LOG:
-        return WrongLogError(f"{access}: the log does not hold the offset sought: {text}")
-    return _refused(code, text, access) or access.unavailable(text)
-
-
-def _refused(code: int, text: str, access: Access) -> ConfigurationError | None:
-    """The error of a setting or a permission that stands in the way; None where it is none."""
-    if code == KafkaError._INVALID_ARG:
-        return ConfigurationError(f"{access}: expected settings that the client takes, see the section kafka: {text}")
-    if code in {KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED}:
-        return access.not_permitted()
-    if code in _SASL:
-        return access.refused(sasl_refusal(text), text)
-    refusal = tls_refusal(text)
-    return None if refusal is None else access.refused(refusal)
-
-
 class KafkaSource:
-    """A topic read by assignment, bytes as they are.
-
-    Implements `weft.feedback.log.FeedbackSource`.
-    """
+    """A topic read by assignment, bytes as they are."""
 
     def __init__(self, settings: KafkaSettings, topic: str, *, max_poll_records: int) -> None:
         self._topic = topic
@@ -73,11 +43,14 @@ class KafkaSource:
         self._reached: dict[int, int] = {}
         self._failed: WeftError | None = None
         self._refused = False  # the group's offsets: said once
+        self._events = ClientEvents(self._access)
         self._topics = KafkaTopics(settings, self._access)
-        self._gaps = self._topics.gaps(topic, settings)
+        self._gaps = LogGaps(self._access)
         callbacks = {"error_cb": self._hear, "on_commit": self._note_commit}
         with self._errors():
-            self._consumer = Consumer(_consumer(settings, max_poll_records) | callbacks, logger=_log)
+            self._consumer = Consumer(
+                options(settings, self._events) | _consumer(settings, max_poll_records) | callbacks
+            )
 
     def assign(self, partitions: Sequence[int]) -> None:
         """Own these partitions from now on; each is read once it was sought."""
@@ -116,12 +89,11 @@ class KafkaSource:
 
     def skipped(self, partition: int, first: int, behind: int) -> int:
         """How many offsets from `first` to before `behind` the log explains."""
-        with self._topics.errors():
-            return self._gaps.skipped(partition, first, behind)
+        return self._gaps.skipped(partition, first, behind)
 
     def open_transaction(self, partition: int) -> OpenTransaction | None:
         """The transaction that holds reading up, as far as the broker tells."""
-        return self._topics.open_transaction(self._topic, partition)
+        return self._gaps.open_transaction(partition)
 
     def note_offsets(self, offsets: Mapping[int, int]) -> None:
         """Tell the group how far the partitions were read; for tools that show lag, so nothing fails over it."""
@@ -139,8 +111,7 @@ class KafkaSource:
     def log_start(self, partition: int) -> int:
         """Offset of the oldest record still there."""
         # Not over the reader's connection: there an answer comes after the fetch before it, which waits for records.
-        with self._topics.errors():
-            return self._gaps.start(partition)
+        return self._topics.start(self._topic, partition)
 
     def highwater(self, partition: int) -> int | None:
         """Offset of the next record, as of the last fetch. What a broker says when asked lags behind it on some."""
@@ -149,17 +120,17 @@ class KafkaSource:
         return int(high) if high >= 0 else None
 
     def close(self) -> None:
-        """Give both connections back; a broker that is gone is no reason to fail."""
+        """Give connections back; a broker that is gone is no reason to fail."""
         with contextlib.suppress(WeftError), self._errors():
             self._consumer.close()
-        self._topics.close()
+        self._gaps.close()
 
     def _hear(self, error: KafkaError) -> None:
         """Keep what the client says aside: that it is refused it tells nowhere else, and tries again for ever."""
         if error.code() in _NO_GROUP:
             self._refuse_group(error.str())
         else:
-            self._failed = _refused(error.code(), error.str(), self._access) or self._failed
+            self._events(error)
 
     def _taken(self, max_records: int, timeout_s: float) -> list[Message]:
         """Records that are there, once the client has anything to say."""
@@ -172,7 +143,7 @@ class KafkaSource:
         return messages
 
     def _raise_failed(self) -> None:
-        failed, self._failed = self._failed, None
+        failed, self._failed, self._events.refusal = self._events.refusal or self._failed, None, None
         if failed is not None:
             raise failed
 
@@ -186,7 +157,7 @@ class KafkaSource:
         elif error.code() in _NO_GROUP:
             self._refuse_group(error.str())
         else:
-            self._failed = read_error(error.code(), error.str(), self._access)
+            self._failed = mapped(error, self._access)
         return False
 
     def _note_commit(self, error: KafkaError | None, _: Sequence[TopicPartition]) -> None:
@@ -203,13 +174,8 @@ class KafkaSource:
             )
         self._refused = True
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except KafkaException as error:
-            cause = error.args[0]
-            raise read_error(cause.code(), cause.str(), self._access) from error
+    def _errors(self) -> contextlib.AbstractContextManager[None]:
+        return errors(self._access)
 
 
 def _columns(messages: Sequence[Any]) -> Records:
@@ -225,31 +191,17 @@ def _columns(messages: Sequence[Any]) -> Records:
 
 
 def _consumer(settings: KafkaSettings, max_poll_records: int) -> dict[str, Any]:
-    """How librdkafka is told to reach the brokers."""
-    password, key_password = settings.sasl_password, settings.ssl_keyfile_password
-    options = {
-        "bootstrap.servers": settings.bootstrap,
-        "security.protocol": settings.security_protocol,
-        "sasl.mechanism": settings.sasl_mechanism,
-        "sasl.username": settings.sasl_username,
-        "sasl.password": None if password is None else password.get_secret_value(),
-        "ssl.ca.location": settings.ssl_cafile,
-        "ssl.certificate.location": settings.ssl_certfile,
-        "ssl.key.location": settings.ssl_keyfile or settings.ssl_certfile,
-        "ssl.key.password": None if key_password is None else key_password.get_secret_value(),
-        "ssl.endpoint.identification.algorithm": "https" if settings.ssl_check_hostname else "none",
+    """How the reader's client fetches."""
+    return {
         "group.id": settings.group,
         "isolation.level": settings.isolation,
         "enable.partition.eof": True,  # says how far was read where the log ends in records that nobody gets
         "enable.auto.commit": False,
         "enable.auto.offset.store": False,
-        "allow.auto.create.topics": False,  # a look must not make a topic with the broker's default partitions
         "auto.offset.reset": "error",
         "check.crcs": True,
         "max.partition.fetch.bytes": FETCH_BYTES,
         "fetch.wait.max.ms": 100,  # an empty fetch is answered then: bounds what a quiet topic adds to freshness
         "queued.min.messages": 2 * max_poll_records,  # a poll is ready while another is consumed; more is only memory
         "fetch.queue.backoff.ms": 1,  # the client's own pause after it read ahead, 1000, starves an updater
-        "socket.timeout.ms": settings.request_timeout_ms,
     }
-    return {name: value for name, value in options.items() if value is not None}

@@ -41,12 +41,7 @@ def meaning_of(error: Exception, uri: str) -> str:
 
 
 def without_password(uri: str) -> str:
-    """A URI without the password in it, for people.
-
-    Examples:
-        >>> without_password("postgresql://ada:secret@host/mlflow")
-        'postgresql://ada:***@host/mlflow'
-    """
+    """A URI without the password in it, for people."""
     return _NAMED_PASSWORD.sub(r"\1:***@", uri)
 
 

@@ -29,14 +29,7 @@ _BELOW_STORE = re.compile(r"file://(?P<store>/.*)/mlflow/artifacts/(?P<place>.*)
 
 
 def correct_places(store: Path) -> int:
-    """Have MLflow's records in a store point into it; how many pointed elsewhere.
-
-    All are changed at once or none is: a killed call is repeated. What is not below a store is left as it is, and so is
-    what only the former place holds, as where a copy was used before its records were put right.
-
-    Raises:
-        TrackingUnavailableError: The database cannot be read or written.
-    """
+    """Have MLflow's records in a store point into it; how many pointed elsewhere."""
     root = store.resolve()
     if not (root / "mlflow" / "mlflow.db").exists():
         return 0

@@ -1,7 +1,4 @@
-"""The one module that talks to MLflow: runs, pictures, tables, and the registry of learned versions.
-
-No model is ever loaded and nothing is pickled: a registered version points at a folder of JSON and Parquet.
-"""
+"""The one module that talks to MLflow: runs, pictures, tables, and the registry of learned versions."""
 
 from __future__ import annotations
 

@@ -65,12 +65,7 @@ class ActorPool:
         self._start_all()
 
     def map(self, method: str, tasks: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """Call a method with the arguments of each task; what it returned, in the order of the tasks.
-
-        Raises:
-            Exception: What the method raised, as it raised it; other tasks that are under way come to nothing.
-            WeftError: Actors died over a task, again and again, or none could be started.
-        """
+        """Call a method with the arguments of each task; what it returned, in the order of the tasks."""
         self._start_all()
         waiting, done, died, yielded = deque(range(len(tasks))), dict[int, Any](), Counter[int](), 0
         try:

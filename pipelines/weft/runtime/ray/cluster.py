@@ -39,11 +39,7 @@ _SIGACTION_BYTES = 512  # more than any platform's struct sigaction (152 on 64-b
 
 
 def connect(settings: ClusterSettings) -> None:
-    """Join the cluster that RAY_ADDRESS or `settings.address` names, or start a local one; once per process.
-
-    Raises:
-        WeftError: It does not start, nobody answers at the address in time, or it cannot be joined.
-    """
+    """Join the cluster that RAY_ADDRESS or `settings.address` names, or start a local one; once per process."""
     if ray.is_initialized():
         return
     named = os.environ.get("RAY_ADDRESS")
@@ -94,11 +90,7 @@ def _submitted_sources() -> dict[str, Any] | None:
 
 
 def require_head(address: str, source: str, *, within_s: float) -> None:
-    """Check that a Ray head answers at an address within some seconds: Ray itself waits minutes, and then exits.
-
-    Raises:
-        WeftError: Nothing answers there as a Ray head does.
-    """
+    """Check that a Ray head answers at an address within some seconds: Ray itself waits minutes, and then exits."""
     expected = f"expected a Ray cluster at {address}, which {source} names"
     client = address.startswith(_CLIENT)
     if not client and "://" in address:

@@ -94,11 +94,7 @@ def run_through(work: tuple[Sequence[pa.Table], Sequence[Stage]]) -> list[pa.Tab
 
 
 def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
-
-    Raises:
-        WeftError, OSError: What the function raised, as it raised it.
-    """
+    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`."""
 
     def on_a_worker(task: Task) -> Result:
         return run(task)
@@ -116,10 +112,7 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
 
 
 def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
-    """Run a function once on every other node of the cluster; the name of its host, and what it returned there.
-
-    It takes no CPU, so that it waits for none. A node that is gone by then answers nothing. Errors as in `run_tasks`.
-    """
+    """Run a function once on every other node of the cluster; the name of its host, and what it returned there."""
 
     def on_a_host() -> tuple[str, Result]:
         return socket.gethostname(), run()

@@ -93,10 +93,7 @@ def advice_on(error: BaseException, *, damaged: str = LOOK_AROUND, otherwise: st
 
 
 def refused(path: Path, error: OSError | sqlite3.Error) -> StoreError:
-    """What to raise for an error that is no damage: the cause in the system's words, and what helps.
-
-    SQLite does not say why it could not write; the disk is asked for that.
-    """
+    """What to raise for an error that is no damage: the cause in the system's words, and what helps."""
     if isinstance(error, sqlite3.Error):
         return _refused_by_sqlite(path, error)
     helps = _advice(_ERRNOS[error.errno], path) if error.errno in _OF_DISK else LOOK_AROUND
@@ -130,14 +127,7 @@ def refusal_behind(path: Path, error: BaseException) -> StoreError | None:
 
 
 def code_of(error: sqlite3.Error) -> int:
-    """Primary result code, without what SQLite adds to tell its variants apart; 0 where Python raised it by itself.
-
-    Examples:
-        >>> error = sqlite3.OperationalError("disk I/O error")
-        >>> error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
-        >>> code_of(error) == sqlite3.SQLITE_IOERR
-        True
-    """
+    """Primary result code, without what SQLite adds to tell its variants apart; 0 where Python raised it by itself."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
@@ -166,12 +156,7 @@ def cause_at(path: Path) -> OSError | None:
 
 
 def cause_in(text: str, path: Path) -> OSError | None:
-    """The disk's error that the text of a library's error quotes; None where it quotes none.
-
-    Examples:
-        >>> cause_in("java.io.IOException: No space left on device", Path("segment")).filename
-        'segment'
-    """
+    """The disk's error that the text of a library's error quotes; None where it quotes none."""
     return next((_error(number, path) for number in _OF_DISK if os.strerror(number) in text), None)
 
 

@@ -1,7 +1,4 @@
-"""Durable files: written whole, verified by hash, made visible by one rename (ARC-2).
-
-A folder is verified by its manifest, which is written last, and holds the hash of every other file and of itself.
-"""
+"""Durable files: written whole, verified by hash, made visible by one rename (ARC-2)."""
 
 from __future__ import annotations
 
@@ -96,13 +93,7 @@ def write_manifest(folder: Path, values: Mapping[str, Any]) -> None:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The values of a folder's manifest, which must be byte for byte what `write_manifest` wrote.
-
-    Raises:
-        StoreError: There is no such folder.
-        CorruptionError: The manifest is missing or was changed.
-        DiskError: It is there and cannot be read.
-    """
+    """The values of a folder's manifest, which must be byte for byte what `write_manifest` wrote."""
     path = folder / MANIFEST_FILE
     if not folder.is_dir():
         raise StoreError(
@@ -125,11 +116,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def verify_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Check that a folder holds exactly the files of its manifest.
-
-    Raises:
-        CorruptionError: Names the first file that is missing, changed or foreign, with what was expected and found.
-    """
+    """Check that a folder holds exactly the files of its manifest."""
     verify_some(folder, files)
     for path in files_below(folder):
         name = path.relative_to(folder).as_posix()

@@ -61,10 +61,7 @@ def holders_of(path: Path) -> list[LockHolder]:
 
 
 def users_of(folder: Path) -> list[LockHolder]:
-    """Other processes that work in a folder or have a file below it open; none where the system does not tell.
-
-    Those of other users are seen by root alone, and those of other hosts by nobody.
-    """
+    """Other processes that work in a folder or have a file below it open; none where the system does not tell."""
     below = str(folder.resolve())
     others = (process for process in _PROCESSES.glob("[0-9]*") if process.name != str(os.getpid()))
     pids = [
@@ -86,11 +83,7 @@ def _open_places(process: Path) -> Iterator[str]:
 
 
 def await_lock(take: Callable[[float], bool], path: Path, patience: Patience) -> None:
-    """Take a lock as soon as it can be had.
-
-    Raises:
-        StoreError: It could not be had in time; the message names who holds it, as far as that can be known.
-    """
+    """Take a lock as soon as it can be had."""
     # Asking who holds it reads all locks of the system: only after the shorter patience is it worth that. Whom a
     # signal stopped lets go of nothing, so that waiting on would be in vain.
     if take(min(patience)):
@@ -106,11 +99,7 @@ def await_lock(take: Callable[[float], bool], path: Path, patience: Patience) ->
 
 @contextlib.contextmanager
 def locked(path: Path, patience: Patience) -> Iterator[None]:
-    """Hold a file's lock, which nobody else can hold meanwhile; the file is made where it is missing.
-
-    Raises:
-        StoreError: Somebody else held it all the time.
-    """
+    """Hold a file's lock, which nobody else can hold meanwhile; the file is made where it is missing."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -122,11 +111,7 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
 
 @contextlib.contextmanager
 def exclusive_lock(path: Path, doing: str) -> Iterator[None]:
-    """Hold a file's lock for what one process at a time may do; the file names that process, and is gone afterwards.
-
-    Raises:
-        StoreError: Another process is at it, which is what `doing` says; nothing has changed.
-    """
+    """Hold a file's lock for what one process at a time may do; the file names that process, and is gone afterwards."""
     missing = [folder for folder in path.parents if not folder.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _opened_alone(path, doing)

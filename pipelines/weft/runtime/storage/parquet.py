@@ -11,13 +11,6 @@ import pyarrow.parquet as pq
 
 
 def read_parquet(source: Path | BinaryIO, *, by_number: Sequence[str] = ()) -> pa.Table:
-    """All rows of a file written with page checksums, and the metadata written with them.
-
-    `pyarrow.parquet.read_table` reads the same, and imports pandas where that is installed: a quarter of a second.
-
-    Raises:
-        OSError: A page's checksum is wrong.
-        pyarrow.ArrowInvalid: The file is no Parquet file.
-    """
+    """All rows of a file written with page checksums, and the metadata written with them."""
     with pq.ParquetFile(source, page_checksum_verification=True, read_dictionary=[*by_number]) as file:
         return file.read()

@@ -50,12 +50,7 @@ def _is_set(connection: sqlite3.Connection, pragma: str, until: float) -> bool:
 
 
 def blob_key(*parts: str) -> str:
-    """SHA-256 over parts that together say what a blob was made from, 64 hex digits.
-
-    Examples:
-        >>> blob_key("ab", "c") == blob_key("a", "bc")
-        False
-    """
+    """SHA-256 over parts that together say what a blob was made from, 64 hex digits."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -125,10 +120,7 @@ class BlobCache:
             raise refused(self._path, error) from error
 
     def _opened(self, damaged: int) -> tuple[sqlite3.Connection, int]:
-        """The file, and its inode; one that is damaged, or has that inode, is removed first.
-
-        One process at a time, so that none takes away what another one has just made in the place of a damaged file.
-        """
+        """The file, and its inode; one that is damaged, or has that inode, is removed first."""
         with locked(self._path.with_name(f"{self._path.name}.opening"), _PATIENCE):
             if damaged and self._path.exists() and self._path.stat().st_ino == damaged:
                 self._remove()
