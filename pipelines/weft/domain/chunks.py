@@ -131,12 +131,7 @@ class MadeBy(Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
-    """What the sizing snapshot of a chunk says about it; None where no learned size decided over it.
-
-    The snapshot's pairs are "max", "target", "min", "overlap", "before", "after" (tokens), "overflow" and "learned"
-    (the learned version that put these sizes in force); and of this chunk alone, "leading" and "trailing" (tokens of
-    its context) and "split" (the strategy that made it, absent for a unit that was not above the limit).
-    """
+    """What the sizing snapshot of a chunk says about it; None where no learned size decided over it."""
     made = _sizes_of(tuple(chunk.sizing))
     return None if made is None or chunk.tokens < 1 else structs.replace(made, tokens=chunk.tokens)
 
@@ -158,12 +153,7 @@ def _sizes_of(snapshot: tuple[str, ...]) -> MadeBy | None:
 
 
 def pairs_of(snapshot: Iterable[str]) -> dict[str, str]:
-    """A snapshot's "name=value" pairs by name.
-
-    Examples:
-        >>> pairs_of(("max=254", "overflow=sentence"))
-        {'max': '254', 'overflow': 'sentence'}
-    """
+    """A snapshot's "name=value" pairs by name."""
     return {name: value for name, _, value in (pair.partition("=") for pair in snapshot)}
 
 

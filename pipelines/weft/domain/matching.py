@@ -72,14 +72,7 @@ class EvidenceGap:
 
 
 def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:
-    """The best of several on each scale; unknown where one is unknown, or there is none.
-
-    Examples:
-        >>> best_match([MatchFeatures(dense=0.2, lexical=0.5), MatchFeatures(dense=0.3, lexical=0.1)])
-        MatchFeatures(dense=0.3, lexical=0.5, late_interaction=None)
-        >>> best_match([MatchFeatures(dense=0.2, lexical=0.5), MatchFeatures(dense=0.3)])
-        MatchFeatures(dense=0.3, lexical=None, late_interaction=None)
-    """
+    """The best of several on each scale; unknown where one is unknown, or there is none."""
     features = [MatchFeatures() if match is None else match for match in matches]
     return MatchFeatures(
         dense=_best([each.dense for each in features]),
@@ -105,13 +98,7 @@ class TermWeights(NamedTuple):
     weights: NDArray[np.int32]
 
     def dot(self, other: TermWeights) -> int:
-        """Sum over the terms of both of weight · weight: what a search scores, to the last digit.
-
-        Examples:
-            >>> one, other = TermWeights.of({3: 2, 7: 5}), TermWeights.of({7: 10, 9: 1})
-            >>> one.dot(other)
-            50
-        """
+        """Sum over the terms of both of weight · weight: what a search scores, to the last digit."""
         _, own, others = np.intersect1d(self.terms, other.terms, assume_unique=True, return_indices=True)
         return int(self.weights[own].astype(np.int64) @ other.weights[others].astype(np.int64))
 

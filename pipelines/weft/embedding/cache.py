@@ -22,18 +22,7 @@ def vector_key(model: str, strategy: str, text: str) -> str:
 
 
 class VectorCache:
-    """Vectors on disk, at `cache/embeddings.sqlite` of a store, shared by every worker on the machine.
-
-    Examples:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cache = VectorCache(Path(folder) / "embeddings.sqlite")
-        ...     cache.put({"a": np.array([0.6, 0.8])})
-        ...     vectors = cache.get(["a", "b"])
-        ...     cache.close()
-        >>> {key: vector.tolist() for key, vector in vectors.items()}
-        {'a': [0.60009765625, 0.7998046875]}
-    """
+    """Vectors on disk, at `cache/embeddings.sqlite` of a store, shared by every worker on the machine."""
 
     def __init__(self, path: Path) -> None:
         self._blobs = BlobCache(path)
@@ -72,17 +61,11 @@ class WeightsCache:
 
 
 class Embedded(NamedTuple):
-    """What an encoder made of a text.
+    """What an encoder made of a text."""
 
-    Attributes:
-        vector: float16 (dimension,).
-        tokens: int8 (stored tokens, width), where token embeddings are kept.
-        weights: Of its terms, where the encoder's sparse head weighs them.
-    """
-
-    vector: np.ndarray
-    tokens: np.ndarray | None = None
-    weights: TermWeights | None = None
+    vector: np.ndarray  # float16 (dimension,)
+    tokens: np.ndarray | None = None  # int8 (stored tokens, width), where they are kept
+    weights: TermWeights | None = None  # where the encoder has a sparse head
 
 
 class EmbeddedCache:

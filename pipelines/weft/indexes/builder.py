@@ -1,8 +1,4 @@
-"""Building a generation from parts: merge the tables, index vectors and text side by side, seal.
-
-Every step is a task that a worker may run, and run again when the worker before it died; the process that builds
-holds no more than their results.
-"""
+"""Building a generation from parts: merge the tables, index vectors and text side by side, seal."""
 
 from __future__ import annotations
 
@@ -142,10 +138,7 @@ class RevisionTask:
 
 
 def write_revisions(task: RevisionTask) -> None:
-    """Write what took the place of contents that the generation before held, or those before it, and what stood where.
-
-    Time and memory follow the texts that came or went, not those that stayed; running it again writes the same.
-    """
+    """Write what took the place of contents of former generations, and what stood where."""
     merge = task.merge
     with TableQueries(task.work / "revisions", memory_mb=merge.memory_mb, threads=merge.threads) as queries:
         before = None if task.earlier is None else task.earlier / CHUNKS_FOLDER
@@ -207,13 +200,10 @@ class GenerationBuilder:
         self._earlier: Path | None = None
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
-        """Merge parts, index what came together, and write the manifest last.
+        """Merge parts, index what came together, and write the manifest last; shards and parts change nothing of the
+        result.
 
-        The result does not depend on how documents are spread over parts, or on shards. Of documents with one URI
-        the one in the part whose name comes first stays; later ones become rows of `rejected`.
-
-        Raises:
-            StoreError: A content has no vector of an encoder that others have.
+        Of documents with one URI the one in the part whose name comes first stays; later ones are rows of `rejected`.
         """
         return self.index(self.merge(parts), parts, facts)
 

@@ -13,16 +13,7 @@ ReadCell = Callable[[int], Any]
 
 
 def cell_reader(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> ReadCell:
-    """Reads the value of a row, from 0, as `column[row].as_py()` gives it, and lists as tuples.
-
-    Examples:
-        >>> read = cell_reader(pa.array([["a", "b"], []]))
-        >>> read(0), read(1)
-        (('a', 'b'), ())
-        >>> read = cell_reader(pa.array(["naïve", None]))
-        >>> read(0), read(1)
-        ('naïve', None)
-    """
+    """Reads the value of a row, from 0, as `column[row].as_py()` gives it, and lists as tuples."""
     array: Any = column
     if isinstance(column, pa.ChunkedArray):  # joining copies, even what is in one piece
         array = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -44,10 +44,7 @@ class StoredDocument:
 
 
 class Occurrence:
-    """One place where a content stands: the chunk, and what is known of its document.
-
-    Most of what is found is never shown, so the chunk itself is decoded when it is asked for.
-    """
+    """One place where a content stands: the chunk, and what is known of its document."""
 
     __slots__ = (
         "_decode",
@@ -114,11 +111,7 @@ class ChunkStore:
     """Chunks and documents of one generation; files are opened at once and decoded on first use."""
 
     def __init__(self, folder: Path) -> None:
-        """Open `documents`, `chunks`, `contents` and `mentions` in a folder.
-
-        Raises:
-            CorruptionError: A file is not the Parquet file it should be.
-        """
+        """Open `documents`, `chunks`, `contents` and `mentions` in a folder."""
         self._loading = threading.RLock()
         try:
             # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
@@ -174,14 +167,10 @@ class ChunkStore:
         ]
 
     def occurrence_arrays(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Every place that contents stand in, by row: int64 (places,) each.
+        """Every place that contents stand in: position of the content in `rows`, place of the chunk, number of its
+        document.
 
-        Returns:
-            Position of the content in `rows`, place of the chunk, and number of its document; contents in the order
-            asked, places of each by (URI, sequence), the representative first.
-
-        Raises:
-            IndexError: A row is outside the generation.
+        Contents in the order asked, places of each by (URI, sequence), the representative first.
         """
         places, counts = self._places_of(self._checked(rows))
         return np.repeat(np.arange(len(counts)), counts), places, self._places[0][places]

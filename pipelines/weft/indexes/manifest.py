@@ -167,12 +167,7 @@ def seal_with(folder: Path, facts: Mapping[str, object]) -> Manifest:
 
 
 def read_generation_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest of a generation.
-
-    Raises:
-        StoreError: There is no such folder.
-        CorruptionError: The manifest is missing, not what was written, or of another format.
-    """
+    """Read and check the manifest of a generation."""
     values = read_manifest(folder)
     if values.get("format") != FORMAT:
         raise CorruptionError(

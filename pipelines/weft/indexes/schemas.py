@@ -274,15 +274,7 @@ def rejections_to_table(rejections: Iterable[Rejection]) -> pa.Table:
 
 
 def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.ndarray, made_with: str = "") -> pa.Table:
-    """Vectors of one encoder as rows of `vectors_schema`.
-
-    Args:
-        vectors: Any float type, (n_hashes, dimension), unit rows; stored as float16.
-        made_with: What decided them besides their texts: vectors made otherwise are never mixed with them.
-
-    Raises:
-        ValueError: The number of vectors is not the number of hashes.
-    """
+    """Vectors of one encoder as rows of `vectors_schema`."""
     if vectors.ndim != 2 or len(vectors) != len(hashes):
         raise ValueError(f"expected {len(hashes)} vectors in rows, found shape {vectors.shape}")
     halves = np.ascontiguousarray(vectors, dtype=np.float16)
@@ -294,12 +286,7 @@ def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.nd
 def tokens_to_table(
     hashes: Sequence[ContentHash], encoder: str, tokens: Sequence[np.ndarray], projection: str
 ) -> pa.Table:
-    """Token embeddings of one encoder as rows of `TOKENS`.
-
-    Args:
-        tokens: For each hash int8 (stored tokens, width).
-        projection: The file of the projection that they are under.
-    """
+    """Token embeddings of one encoder as rows of `TOKENS`."""
     columns: list[pa.Array[Any]] = [
         pa.array(hashes, pa.string()),
         pa.array([encoder] * len(hashes), pa.string()),

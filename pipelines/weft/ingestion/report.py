@@ -100,12 +100,7 @@ class IndexProgress:
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that what is left in this phase takes at the pace of what was done; None before the first of it.
-
-        Examples:
-            >>> IndexProgress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
-            30.0
-        """
+        """Time that what is left in this phase takes at the pace of what was done; None before the first of it."""
         if self.worked is None:
             return None
         return self.pace * (self.total - self.done if self.work is None else self.work)
@@ -176,10 +171,7 @@ def outcome_of(
     broken: Mapping[Path, str],
     unmet_relations: Sequence[str] = (),
 ) -> IndexOutcome:
-    """The outcome of a run.
-
-    A content that was taken from the generation before counts among the cache hits: what models make of it was there.
-    """
+    """The outcome of a run."""
     counts, rejected = Counter(dict(progress.counts)), merged.summaries["rejected"]
     return IndexOutcome(
         generation=generation,

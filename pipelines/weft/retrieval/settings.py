@@ -219,15 +219,7 @@ class ProcessSettings(Section):
     least_queries: Count
 
     def worth(self, queries: int) -> int:
-        """How many processes so many queries are worth; 1 is the one that asks.
-
-        Examples:
-            >>> rules = ProcessSettings(processes=0, least_queries=1000)
-            >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
-            [1, 1, 2, 9]
-            >>> rules.model_copy(update={"processes": 4}).worth(9500)
-            4
-        """
+        """How many processes so many queries are worth; 1 is the one that asks."""
         return max(1, min(self.processes or queries, queries // self.least_queries))
 
 

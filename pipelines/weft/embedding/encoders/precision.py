@@ -1,7 +1,6 @@
 """Which arithmetic an encoder computes in: what was asked for, what a store is pinned to, what the processor does best.
 
-The precision of a store's vectors is chosen once, by whoever makes its first generation, and is part of the facts of
-each. Everyone else takes it from there: so no generation mixes precisions, and a query is compared with its like.
+A store's precision is chosen once, with its first generation: no generation mixes precisions.
 """
 
 from __future__ import annotations
@@ -36,15 +35,7 @@ _SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a pr
 
 
 def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_facts: Path | None = None) -> str:
-    """The arithmetic that a precision setting means here: "int8", "bf16" or "fp32".
-
-    "auto" takes the fastest one that the hardware multiplies; "int8" among them only for models that
-    a packed forward pass is known for.
-
-    Examples:
-        >>> resolve_precision("fp32", Path())
-        'fp32'
-    """
+    """The arithmetic that a precision setting means here: "int8", "bf16" or "fp32"; "auto" takes the fastest one."""
     if precision != AUTO:
         return precision
     if device == "cuda":
@@ -55,12 +46,7 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
 
 
 def pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False) -> EmbeddingSettings:
-    """Settings in which every encoder names the arithmetic that it computes in.
-
-    Raises:
-        ConfigurationError: Another one is asked for than that of the vectors.
-        ModelUnavailableError: A model cannot be found.
-    """
+    """Settings in which every encoder names the arithmetic that it computes in."""
     own, *further = (_pinned(one, made_in, moving) for one in settings.encoders)
     more = tuple({**one, "precision": name} for one, name in zip(settings.further, further, strict=True))
     return settings.model_copy(update={"precision": own, "further": more})

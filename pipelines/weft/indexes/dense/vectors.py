@@ -80,28 +80,16 @@ class DenseIndex:
         return len(self._stored)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once.
-
-        What was read of the file is let go, so that it counts as nobody's memory.
-        """
+        """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once."""
         some = _unit(self._stored[rows])
         if isinstance(file := getattr(self._stored.base, "_mmap", None), mmap.mmap):
             file.madvise(mmap.MADV_DONTNEED)
         return some
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest contents of each query.
+        """The k nearest contents of each query among some: rows, int64 (n, k), and cosines, best first, ties by row.
 
-        Args:
-            vectors: float32 (n, dimension); their length does not matter.
-            k: Results per query, at least 1.
-            among: The only contents to find; None for all.
-
-        Returns:
-            Rows, int64 (n, k), and cosines, float32 (n, k), best first, ties by row. Row −1 with cosine −1 pads.
-
-        Raises:
-            ValueError: The vectors have another dimension, or k is not positive.
+        Row −1 with cosine −1 pads.
         """
         queries = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
         if queries.shape[1] != self.facts.dimension or k < 1:
@@ -210,8 +198,8 @@ class TrainedIndex:
 def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedIndex | None = None) -> DenseFacts:
     """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
 
-    The same vectors give the same files. Refine factor and probes are raised until the recall measured on a sample
-    reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
+    Refine factor and probes are raised until the measured recall reaches it, then finer codes are trained; else search
+    stays exact.
     """
     stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
@@ -231,11 +219,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedInd
 
 
 def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
-    """Open one encoder's vectors: memory-mapped, with the index that `facts` names.
-
-    Raises:
-        CorruptionError: A file is not the one that `facts` describes.
-    """
+    """Open one encoder's vectors: memory-mapped, with the index that `facts` names."""
     try:
         stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
         approximate = faiss.read_index(str(folder / FAISS_FILE)) if facts.kind == "ivfpq" else None

@@ -1,8 +1,4 @@
-"""Building the graph of a generation from its staged tables: cross-references, entities, mentions (ING-14, ING-17).
-
-The graph is a function of the chunks, the documents, the mentions and the vectors of the generation, and of the
-settings that its manifest holds among its parameters; so the generation's content hash covers it.
-"""
+"""Building the graph of a generation from its staged tables: cross-references, entities, mentions (ING-14, ING-17)."""
 
 from __future__ import annotations
 
@@ -114,11 +110,6 @@ def pagerank(edges: WeightedEdges) -> Floats:
     """Share of a walk's time at each place, (places,), summing to 1: with chance `DAMPING` it follows an edge.
 
     PageRank (Page, Brin, Motwani and Winograd, 1998); what points nowhere leads everywhere.
-
-    Examples:
-        >>> one = WeightedEdges(np.array([0, 2]), np.array([1, 1]), np.ones(2), 3)
-        >>> pagerank(one).round(2).tolist()
-        [0.21, 0.57, 0.21]
     """
     ranks = rx.pagerank(_graph(edges), alpha=DAMPING, weight_fn=float)
     return np.fromiter((ranks[place] for place in range(edges.places)), np.float64, edges.places)
@@ -201,8 +192,7 @@ def degrees(edges: WeightedEdges) -> Floats:
 def causal_depths(edges: EdgeArrays) -> Ints:
     """Steps from the furthest root cause to each place, (places,); −1 of what neither causes nor is caused.
 
-    What was caused or enabled, or derives from something, comes one step after it. What leads in a circle counts
-    as one.
+    What leads in a circle counts as one.
     """
     first, last = WeightedEdges.of(edges, _FORWARD), WeightedEdges.of(edges, _BACKWARD)
     causes = np.concatenate([first.source, last.target])
@@ -253,9 +243,8 @@ def _graph(edges: WeightedEdges) -> rx.PyDiGraph[int, float]:
 
 
 def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:
-    """Degrees that contents had in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last.
-
-    NaN where a content was not there, and all of them where the generation before was built without or is damaged.
+    """Degrees of contents in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last; NaN where
+    unknown.
     """
     former = np.full((len(contents), FORMER_DEGREES), np.nan)
     names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"
@@ -278,12 +267,7 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
 
 
 def degree_changes(degrees: Floats, former: Floats) -> Floats:
-    """What degrees are above the oldest that is kept of each, (contents,); NaN of what was not there before.
-
-    Examples:
-        >>> degree_changes(np.array([3.0, 1.0]), np.array([[np.nan, 1.0, 2.5], [np.nan] * 3])).tolist()
-        [2.0, nan]
-    """
+    """What degrees are above the oldest that is kept of each, (contents,); NaN of what was not there before."""
     oldest = np.argmax(~np.isnan(former), axis=1)
     return np.asarray(degrees - former[np.arange(len(former)), oldest], dtype=np.float64)
 
@@ -359,11 +343,7 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
 def build_graph(
     tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings, merge: MergeSettings
 ) -> dict[str, int]:
-    """Write the nodes and edges of a generation.
-
-    Returns:
-        Rows by table, and edges by kind.
-    """
+    """Write the nodes and edges of a generation."""
     if not settings.enabled:
         return {}
     folder.mkdir(parents=True)

@@ -32,12 +32,7 @@ def similarity(settings: LexicalSettings) -> Any:
 
 
 def cleaned(text: str, max_bytes: int) -> str:
-    r"""A query without control characters and lone surrogates, cut to whole characters within a length (RET-21).
-
-    Examples:
-        >>> cleaned("a\x00b\ud800 caf\u00e9", max_bytes=8)
-        'a b? caf'
-    """
+    """A query without control characters and lone surrogates, cut to whole characters within a length (RET-21)."""
     encoded = _CONTROL.sub(" ", text).encode("utf-8", "replace")[:max_bytes]
     return encoded.decode("utf-8", "ignore")
 
@@ -46,11 +41,7 @@ class LexicalIndex:
     """Bag-of-words BM25; immutable and safe to share between threads."""
 
     def __init__(self, folder: Path, settings: LexicalSettings, *, rows: int) -> None:
-        """Open a merged index.
-
-        Raises:
-            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
-        """
+        """Open a merged index."""
         self._settings = settings
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
         with JAVA:
@@ -66,12 +57,9 @@ class LexicalIndex:
         self._searched_once()
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
-        """The k contents with the highest BM25 score for the words of a text.
+        """The k contents with the highest BM25 score for the words of a text: (row, score), best first, ties by row.
 
-        Nothing in the text is an operator. Text and terms beyond the configured limits are left out.
-
-        Returns:
-            (row, score), best first, ties by row; fewer than k when fewer contents share a word.
+        Nothing in the text is an operator; text and terms beyond the limits are left out.
         """
         ((rows, scores),) = self.search_many([text], k, [among])
         return list(zip(rows.tolist(), scores.tolist(), strict=True))
@@ -147,10 +135,8 @@ class LexicalIndex:
             return int(self._reader.getDocCount(field)), int(self._reader.getSumTotalTermFreq(field))
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
-        """Which contents hold words: side by side, as they are typed, or in whatever form they have.
-
-        Returns:
-            bool (contents,); None where there are no words, or where the index has none that are as they are typed.
+        """Which contents hold words: side by side, as they are typed, or in whatever form; None where that cannot be
+        told.
         """
         text = self._cleaned(words)
         sides, marked = side_by_side(text), [*marked_names(text), *lone_operators(text)]

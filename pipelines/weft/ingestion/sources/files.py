@@ -109,18 +109,7 @@ class FileKind:
 
 
 def kind_of(name: str, text: str) -> FileKind:
-    r"""Kind of a file by its name, and by its content where one name may stand for several kinds.
-
-    Examples:
-        >>> kind_of("tool", "#!/usr/bin/env python3\n").content_type
-        <ContentType.CODE: 'code'>
-        >>> kind_of("conf.yaml", "a: 1").language
-        'yaml'
-        >>> kind_of("notes.txt", "Some prose.").domain
-        <Domain.GENERAL: 'general'>
-        >>> kind_of("chat.json", '[{"role": "user", "content": "Why?"}]').content_type
-        <ContentType.CONVERSATION: 'conversation'>
-    """
+    """Kind of a file by its name, and by its content where one name may stand for several kinds."""
     lower = name.lower()
     suffix = PurePosixPath(lower).suffix.removeprefix(".")
     configuration = _configuration(lower, suffix, text)
@@ -249,10 +238,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it ta
 
 
 def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Documents of one file, or why there are none, and what declares nothing of them that could be read.
-
-    Never raises because of the content of a file.
-    """
+    """Documents of one file, or why there are none, and what declares nothing of them that could be read."""
     try:
         data, modified_at = read_bytes(Path(item.root), item.path, limit=settings.max_file_bytes)
         text = _text(data)

@@ -54,9 +54,7 @@ def listed(
 ) -> TreeListing:
     """Files below a folder that are to be read: in a repository those of `git ls-files -co --exclude-standard`.
 
-    Rules of ignore files hold from the top of the repository that the folder lies in, if it does. A repository below
-    has rules of its own. Links, devices and folders that cannot be listed are named too: reading them tells why they
-    cannot be read.
+    Links, devices and folders that cannot be listed are named too: reading them tells why they cannot be read.
     """
     walk = _Walk(root, frozenset(skipped), left_out, PathRules(secrets))
     return TreeListing(list(walk.paths()), dict(sorted(walk.left_out.items())))

@@ -149,10 +149,7 @@ class Embed(UnitWorker):
         self._cache = EmbeddedCache(cache, width, weighed_with)
 
     def work(self, unit: Unit) -> Unit:
-        """Add the table `vectors`, and `tokens` and `weights` where these are kept.
-
-        Where another encoder came before, the names of its tables are followed by this one's.
-        """
+        """Add the table `vectors`, and `tokens` and `weights` where these are kept."""
         texts = self._texts(unit)
         keys = {content: vector_key(self._model, self._settings.strategy, text) for content, text in texts.items()}
         embedded, computed = _completed(self._cache, keys, texts, self._encoded)
@@ -273,10 +270,5 @@ def embedded_text(chunk: Chunk, parent: Chunk | None, title: str | None) -> str:
 
 
 def window(level: int, level_tokens: Sequence[int], limit: int) -> int:
-    """How many tokens of a chunk of some level are embedded, at most what the encoder reads.
-
-    Examples:
-        >>> [window(level, (2048, 1024, 512, 512), 1000) for level in range(5)]
-        [1000, 1000, 512, 512, 512]
-    """
+    """How many tokens of a chunk of some level are embedded, at most what the encoder reads."""
     return min(level_tokens[min(level, len(level_tokens) - 1)], limit)

@@ -100,13 +100,7 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
 
 
 def understanding_line(read: Understanding) -> str:
-    """How a query was read, on one line for people.
-
-    Examples:
-        >>> from weft.domain.understanding import QueryType
-        >>> understanding_line(Understanding(type=QueryType.DEBUG, confidence=0.5, cues=("fails",), limit=10))
-        'read as debug (fails) · moderate'
-    """
+    """How a query was read, on one line for people."""
     cues = f" ({', '.join(read.cues)})" if read.cues else ""
     parts = [f"read as {read.type.value.replace('_', ' ')}{cues}", read.complexity.value]
     parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
@@ -276,14 +270,7 @@ _WORD = re.compile(r"\w+")
 
 
 def snippet(text: str, query: str, length: int = CHARACTERS) -> str:
-    r"""The text from the line that has most words of the query, on one line, at most `length` characters.
-
-    Examples:
-        >>> snippet("# Notes\n\nLocks are held\nwhile a checkpoint  is written.", "checkpoint written", 40)
-        '… while a checkpoint is written.'
-        >>> snippet("one two three", "", 8)
-        'one two…'
-    """
+    """The text from the line that has most words of the query, on one line, at most `length` characters."""
     lines = [line for line in text.splitlines() if line.strip()]
     wanted = _words(query)
     best = max(range(len(lines)), key=lambda at: (len(wanted & _words(lines[at])), -at), default=0)

@@ -74,11 +74,7 @@ def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: In
 
 
 def reranked(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
-    """The best candidates of each query scored by each reranker, among the others as they were, in new order.
-
-    All score the same ones: the best by fused score, and what was called right before. Others lack the signals, which
-    adds nothing to their score.
-    """
+    """The best candidates of each query scored by each reranker, among the others as they were, in new order."""
     # What was called right before is scored like the best, wherever it stands (LRN-23).
     first, answered = candidates.first(settings.rerank.depth), candidates.is_ranked_by(Channel.ANSWERED).nonzero()[0]
     by_query, lines = [each.reranking for each in candidates.contexts], np.union1d(first, answered)
@@ -131,8 +127,7 @@ def believed_in_common(
 def believed_weights(query: Query, beliefs: Beliefs, active: Collection[Signal]) -> SignalWeights:
     """Learned weights for the query's domain, or for each candidate's own where the query names none.
 
-    An exploring query draws them once per domain, from a generator seeded by the query id and the domain: the same
-    query gets the same draw, whatever else it ranks (ARC-9).
+    An exploring query draws them by its id and the domain, so that the same query gets the same draw (ARC-9).
     """
 
     def of_domain(domain: Domain) -> Mapping[Signal, SignalWeight]:
@@ -187,19 +182,12 @@ of text: then the least score of the query stands in for it."""
 
 
 def reciprocal_rank_fusion(candidates: RankingBatch, weights: ChannelWeights, *, k: float) -> RankingBatch:
-    """Fuse by rank: score = Σ over channels of weight / (k + rank).
-
-    Returns:
-        Every candidate, best first, ties by content hash.
-    """
+    """Fuse by rank: score = Σ over channels of weight / (k + rank)."""
     return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
 
 
 def relative_score_fusion(candidates: RankingBatch, weights: ChannelWeights) -> RankingBatch:
-    """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
-
-    The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
-    """
+    """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor)."""
     return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 

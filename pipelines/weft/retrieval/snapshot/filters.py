@@ -27,10 +27,7 @@ COMMUNITY = "community"
 
 
 class RowFilter:
-    """The contents of one generation that filters let through, worked out on first use of a filter.
-
-    `communities` gives the number of each content's community, int64 (contents,), where that is known.
-    """
+    """The contents of one generation that filters let through, worked out on first use of a filter."""
 
     def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
         self._chunks = chunks
@@ -39,11 +36,7 @@ class RowFilter:
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
-        """What may match; None where nothing is asked of documents.
-
-        Raises:
-            ValueError: A filter asks for what no document can have, such as a date that is none.
-        """
+        """What may match; None where nothing is asked of documents."""
         return self._of(filters) if filters else None
 
     def without(self, thinned: Thinned) -> RowSet | None:
@@ -81,9 +74,7 @@ class RowFilter:
 def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> bool:
     """Whether a document has everything asked for.
 
-    What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
-    is known of every document. One in a folder lies in all that hold that folder, too; one that declares a list has
-    each of its members.
+    What it declares under a name comes first, else what is known of every document; a folder holds what lies below.
     """
     return all(_holds(facts, name, wanted) for name, wanted in filters.items())
 
@@ -101,12 +92,7 @@ def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def members(declared: str) -> tuple[str, ...]:
-    """Members of a list that a document declares, in JSON; none of what is no list.
-
-    Examples:
-        >>> members('["red", 1.5]'), members("red"), members("[draft] red")
-        (('red', '1.5'), (), ())
-    """
+    """Members of a list that a document declares, in JSON; none of what is no list."""
     try:
         listed = json.loads(declared) if declared.startswith("[") else None
     except (ValueError, RecursionError):
@@ -116,15 +102,7 @@ def members(declared: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def seconds(date: str) -> float:
-    """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
-
-    Raises:
-        ValueError: It is none.
-
-    Examples:
-        >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
-        (86400.0, 0.0)
-    """
+    """Seconds since the epoch of a time in ISO 8601, UTC where it names no zone; ValueError where it is none."""
     try:
         parsed = datetime.fromisoformat(date)
     except ValueError as error:

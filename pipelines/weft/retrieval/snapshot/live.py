@@ -75,33 +75,18 @@ class CatalogSource:
         return self._catalog.live.token()
 
     def take(self, previous: Snapshot | None) -> Snapshot:
-        """What is live now; beliefs are read anew, a generation only when another one is live.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: The live generation is damaged and so is every other one.
-            StoreError: Its vectors are of another precision than queries are.
-        """
+        """What is live now; beliefs are read anew, a generation only when another one is live."""
         return self._snapshot(self._now(), previous, self._catalog.open_live)
 
     def pin(self) -> Pin:
-        """What is live now, its generation verified, for other processes to open.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: The live generation is damaged and so is every other one.
-        """
+        """What is live now, its generation verified, for other processes to open."""
         pin = self._now()
         if pin.generation != self._verified:
             self._verified = self._catalog.verified_live()
         return replace(pin, generation=self._verified)
 
     def at(self, pin: Pin, previous: Snapshot | None) -> Snapshot:
-        """What was live when something was pinned; a generation that `previous` has open is not opened again.
-
-        Raises:
-            StoreError: The generation was removed since, or this host sees another store.
-        """
+        """What was live when something was pinned; a generation that `previous` has open is not opened again."""
         self._catalog.require(pin.store)
         return self._snapshot(pin, previous, lambda: self._catalog.open(pin.generation))
 

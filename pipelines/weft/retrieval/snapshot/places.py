@@ -120,21 +120,12 @@ def _is_at(anchor: str, heading: str, symbol: str, lines: tuple[int, int]) -> bo
 
 
 def anchor_of(heading: str) -> str:
-    """The anchor that renderers of Markdown give a heading.
-
-    Examples:
-        >>> anchor_of("Where is the cache? (Linux)")
-        'where-is-the-cache-linux'
-    """
+    """The anchor that renderers of Markdown give a heading."""
     return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().lower()).replace(" ", "-")
 
 
 def place_of(name: str, uris: Sequence[str], places: ContentLocator) -> str:
-    """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#".
-
-    Raises:
-        StoreError: No document is called so, or several are; or it has no such heading or line.
-    """
+    """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#"."""
     path, mark, anchor = name.partition("#")
     tail = "/" + path.removeprefix("./").lstrip("/")
     full = Path(path).resolve().as_uri() if path else ""
