@@ -26,9 +26,7 @@ def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
 
 
 def compressed(states: np.ndarray, projection: np.ndarray, pooling: int) -> np.ndarray:
-    """One text's token embeddings as they are stored: int8 (ceil(tokens / pooling), dimension), directions of any
-    length.
-    """
+    """One text's tokens as they are stored: int8 (ceil(tokens / pooling), dimension), directions of any length."""
     return quantised(ward_pooled(unit_rows(states @ projection), pooling))
 
 

@@ -51,7 +51,5 @@ class WordVectors:
 
 @cache
 def load_word_vectors(settings: EmbeddingSettings) -> WordVectors:
-    """The bundled model's word vectors, 47 MB once in a process, whatever the encoder is: thresholds are of this
-    measure.
-    """
+    """The bundled model's word vectors, 47 MB once in a process: thresholds are of this measure."""
     return WordVectors(locate(settings.model_copy(update={"model": BUNDLED})))

@@ -46,20 +46,7 @@ class StoredDocument:
 class Occurrence:
     """One place where a content stands: the chunk, and what is known of its document."""
 
-    __slots__ = (
-        "_decode",
-        "_label",
-        "content_type",
-        "domain",
-        "facts",
-        "language",
-        "metadata",
-        "modified_at",
-        "place",
-        "title",
-        "trust_level",
-        "uri",
-    )
+    __slots__ = ("_decode", "_label", "content_type", "domain", "facts", "modified_at", "place", "title", "uri")
 
     def __init__(
         self, place: int, facts: StoredDocument, decode: Callable[[int], Chunk], label: Callable[[int], ChunkLabel]
@@ -72,10 +59,7 @@ class Occurrence:
         self.title = facts.title
         self.domain = facts.domain
         self.content_type = facts.content_type
-        self.language = facts.language
         self.modified_at = facts.modified_at
-        self.trust_level = facts.trust_level
-        self.metadata = facts.metadata
 
     @property
     def chunk(self) -> Chunk:

@@ -33,20 +33,14 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, kind)
 
 
+def _rows(**kinds: pa.DataType) -> pa.Schema:
+    """Columns without nulls."""
+    return pa.schema([_required(name, kind) for name, kind in kinds.items()])
+
+
 _STRINGS = pa.list_(_required("item", pa.string()))
-_LINKS = pa.list_(
-    _required(
-        "item",
-        pa.struct(
-            [
-                _required("kind", pa.string()),
-                _required("target", pa.string()),
-                _required("confidence", pa.float64()),
-                _required("declared", pa.bool_()),
-            ]
-        ),
-    )
-)
+_LINK = _rows(kind=pa.string(), target=pa.string(), confidence=pa.float64(), declared=pa.bool_())
+_LINKS = pa.list_(_required("item", pa.struct(list(_LINK))))
 
 DOCUMENTS = pa.schema(
     [
@@ -76,7 +70,7 @@ DOCUMENTS = pa.schema(
 `indexed_at` is when the first generation that held it was made, in seconds since the epoch; null where this is the one.
 """
 
-TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
+TEXTS = _rows(uri=pa.string(), text=pa.large_string())
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
 
 UNCHANGED = pa.schema(
@@ -118,59 +112,29 @@ CHUNKS = pa.schema(
 )
 """One row per chunk: the fields of `domain.chunks.Chunk` under their own names."""
 
-QUESTIONS = pa.schema(
-    [
-        _required("text", pa.string()),
-        _required("content_hash", pa.string()),
-        _required("kind", pa.string()),
-        _required("rest", pa.large_string()),
-    ]
-)
+QUESTIONS = _rows(text=pa.string(), content_hash=pa.string(), kind=pa.string(), rest=pa.large_string())
 """Questions that a generation's own contents answer, each with what that content says without it (EVA-4)."""
 
-MENTIONS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("start", pa.int32()),
-        _required("end", pa.int32()),
-        _required("text", pa.string()),
-        _required("label", pa.string()),
-        _required("score", pa.float64()),
-    ]
+MENTIONS = _rows(
+    content_hash=pa.string(),
+    start=pa.int32(),
+    end=pa.int32(),
+    text=pa.string(),
+    label=pa.string(),
+    score=pa.float64(),
 )
 
-REJECTED = pa.schema(
-    [
-        _required("uri", pa.string()),
-        _required("reason", pa.string()),
-        _required("detail", pa.string()),
-    ]
-)
+REJECTED = _rows(uri=pa.string(), reason=pa.string(), detail=pa.string())
 
-CONTENTS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("first_chunk", pa.int64()),
-        _required("occurrences", pa.int32()),
-    ]
-)
+CONTENTS = _rows(content_hash=pa.string(), first_chunk=pa.int64(), occurrences=pa.int32())
 """Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
 
-TOKENS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("encoder", pa.string()),
-        _required("count", pa.int32()),
-        _required("tokens", pa.large_binary()),
-    ]
-)
+TOKENS = _rows(content_hash=pa.string(), encoder=pa.string(), count=pa.int32(), tokens=pa.large_binary())
 """Schema of `tokens.parquet`: the stored token embeddings of one content, int8, `count` rows one after another."""
 
 _NUMBERS = pa.list_(_required("item", pa.int32()))
 
-WEIGHTS = pa.schema(
-    [_required("content_hash", pa.string()), _required("terms", _NUMBERS), _required("weights", _NUMBERS)]
-)
+WEIGHTS = _rows(content_hash=pa.string(), terms=_NUMBERS, weights=_NUMBERS)
 """Schema of `weights.parquet`: the learned weights of one content's terms, by id of the encoder's vocabulary."""
 
 MADE_WITH = b"made_with"
@@ -190,13 +154,7 @@ _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document) if field.name 
 
 def vectors_schema(dimension: int) -> pa.Schema:
     """Schema of `vectors.parquet`: one unit vector of `dimension` float16 numbers per content and encoder."""
-    return pa.schema(
-        [
-            _required("content_hash", pa.string()),
-            _required("encoder", pa.string()),
-            _required("vector", pa.list_(pa.float16(), dimension)),
-        ]
-    )
+    return _rows(content_hash=pa.string(), encoder=pa.string(), vector=pa.list_(pa.float16(), dimension))
 
 
 def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:

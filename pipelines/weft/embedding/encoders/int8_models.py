@@ -171,9 +171,7 @@ class PackedBert:
         self.dimension = self._words.shape[1]
 
     def encode(self, ids: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Vectors, float32 (n, dimension), of texts given as token ids, and their tokens' last states, (tokens,
-        dimension) each.
-        """
+        """Vectors, float32 (n, dimension), of token ids, and the last states of each, (tokens, dimension)."""
         with torch.inference_mode():
             states, runs = self._states(ids)
             pooled = torch.cat([self._pooled(states[run.rows], run) for run in runs])
@@ -374,9 +372,7 @@ _NEEDED = ("pooler.dense.weight", "pooler.dense.bias")
 
 
 class Int8CrossEncoder:
-    """A cross-encoder of one number per pair in 8-bit integers, within some hundredths of single precision; shared by
-    threads.
-    """
+    """A cross-encoder of one number per pair, within some hundredths of single precision; shared by threads."""
 
     def __init__(self, folder: Path, model: Bert, settings: CrossEncoderSettings, threads: int) -> None:
         """Read a model."""

@@ -150,7 +150,7 @@ class DenseIndex:
 
     def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         rows = candidates[candidates >= 0]
-        stored = _single(self._stored[rows])
+        stored = self._stored[rows].astype(np.float32)
         if len(rows) > k:
             near = _closest(query, stored, k)
             rows, stored = rows[near], stored[near]
@@ -237,27 +237,8 @@ def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
     return DenseIndex(stored, facts, approximate, isolation=isolation)
 
 
-def _single(halves: np.ndarray) -> np.ndarray:
-    """Finite float16 numbers as float32, exactly, at a fifth of what NumPy's own conversion takes.
-
-    Sign and the other 15 bits move to where single precision has them; what is missing is 2^112, the difference
-    between the biases of both exponents.
-    """
-    bits = np.ascontiguousarray(halves).view(np.int16).astype(np.int32)
-    bits <<= _MANTISSAS_APART
-    bits &= _WITHOUT_SIGN_COPIES
-    numbers = bits.view(np.float32)
-    numbers *= _BIASES_APART
-    return numbers
-
-
-_MANTISSAS_APART = 13  # bits: 23 of single, 10 of half precision
-_WITHOUT_SIGN_COPIES = np.int32(-0x70002000)  # bits 31 and 27 to 13: widening copied the sign to those between
-_BIASES_APART = np.float32(2.0**112)
-
-
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    single = _single(vectors) if vectors.dtype == np.float16 else vectors.astype(np.float32)
+    single = vectors.astype(np.float32)
     lengths = np.linalg.norm(single, axis=1, keepdims=True)
     scaled: np.ndarray = np.divide(single, lengths, out=single, where=lengths > 0.0)
     return scaled
@@ -266,9 +247,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 def _attempts(
     stored: np.ndarray, settings: VectorSettings, trained: TrainedIndex | None
 ) -> Iterator[tuple[Any, int, float]]:
-    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting, and
-    the share of contents that it was trained on.
-    """
+    """Indexes, coarse to fine, each with the most lists worth visiting and the share that it was trained on."""
     if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
         yield inherited, math.ceil(trained.probes * TUNING.probe_growth), trained.share
     for codes in _code_sizes(len(stored), stored.shape[1], settings):

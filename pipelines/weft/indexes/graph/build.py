@@ -243,9 +243,7 @@ def _graph(edges: WeightedEdges) -> rx.PyDiGraph[int, float]:
 
 
 def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:
-    """Degrees of contents in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last; NaN where
-    unknown.
-    """
+    """Degrees in the last generations, (contents, `FORMER_DEGREES`), the newest last; NaN where unknown."""
     former = np.full((len(contents), FORMER_DEGREES), np.nan)
     names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"
     if earlier is None or not (earlier / names[1]).exists():

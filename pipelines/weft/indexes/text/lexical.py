@@ -135,9 +135,7 @@ class LexicalIndex:
             return int(self._reader.getDocCount(field)), int(self._reader.getSumTotalTermFreq(field))
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
-        """Which contents hold words: side by side, as they are typed, or in whatever form; None where that cannot be
-        told.
-        """
+        """Which contents hold words, side by side as typed, or in any form; None where that cannot be told."""
         text = self._cleaned(words)
         sides, marked = side_by_side(text), [*marked_names(text), *lone_operators(text)]
         if self._settings.analysis == "english" or not sides:

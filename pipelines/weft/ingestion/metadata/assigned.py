@@ -63,9 +63,7 @@ def calendar_seconds(seconds: float) -> float | None:
 
 
 def trust_of(document: Document, folders: Sequence[str], *, as_of: float | None, settings: TrustSettings) -> int:
-    """Trust level, 0 to 100, of a document for which nobody declared one: by its head, its folder, its kind and its
-    age.
-    """
+    """Trust, 0 to 100, of a document for which nobody declared one: by its head, folder, kind and age."""
     head = document.text[:_GENERATED_WITHIN].lower()
     if any(marker in head for marker in _GENERATED):
         return settings.generated

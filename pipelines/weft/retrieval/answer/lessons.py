@@ -47,9 +47,7 @@ class LessonRetriever:
         self._held: _Held | None = None
 
     def of(self, query: Query, beliefs: LessonBeliefs, vector: np.ndarray | None = None) -> tuple[ChosenLesson, ...]:
-        """The lessons that fit a query, best first; its id draws those on trial. `vector` is None where it was not
-        embedded.
-        """
+        """The lessons that fit a query, best first; its id draws those on trial, its `vector` finds by meaning."""
         draws = random.Random(query.query_id)  # noqa: S311 - it draws what is tried
         held = self._current(beliefs, embedded=vector is not None)
         cosines = [] if vector is None else held.cosines(vector)

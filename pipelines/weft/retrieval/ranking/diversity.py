@@ -146,9 +146,7 @@ def marginal(
 
 
 def cosines_of(candidates: RankingBatch, settings: DiversitySettings, opposed: Counterparts) -> np.ndarray | None:
-    """Of candidates of one query to one another, −1 to themselves and to what opposes them; None where they do not
-    matter.
-    """
+    """Of candidates of one query, −1 to themselves and to what opposes them; None where they do not matter."""
     vectors = candidates.contexts[int(candidates.query[0])].vectors if len(candidates) else None
     if vectors is None or (settings.mmr <= 0.0 and settings.duplicate_cosine > 1.0):
         return None

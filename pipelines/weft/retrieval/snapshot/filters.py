@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from weft.domain.errors import StoreError
-from weft.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
+from weft.indexes.chunk_store import ChunkStore, StoredDocument
 from weft.indexes.rows import RowSet
 from weft.learning.thinned import Thinned
 from weft.retrieval.snapshot.ports import OpenGeneration
@@ -71,7 +71,7 @@ class RowFilter:
         return RowSet(mask)
 
 
-def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> bool:
+def matches(facts: StoredDocument, filters: Mapping[str, str]) -> bool:
     """Whether a document has everything asked for.
 
     What it declares under a name comes first, else what is known of every document; a folder holds what lies below.
@@ -79,7 +79,7 @@ def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> b
     return all(_holds(facts, name, wanted) for name, wanted in filters.items())
 
 
-def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
+def _holds(facts: StoredDocument, name: str, wanted: str) -> bool:
     declared = facts.metadata.get(name)
     if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
@@ -110,7 +110,7 @@ def seconds(date: str) -> float:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
-_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument | Occurrence, str], bool]] = MappingProxyType(
+_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument, str], bool]] = MappingProxyType(
     {
         "domain": lambda facts, wanted: facts.domain.value == wanted,
         "type": lambda facts, wanted: facts.content_type.value == wanted,
