@@ -53,8 +53,9 @@ from weft.runtime.storage.tables import TableQueries
 
 REVISIONS_FILE = "revisions.parquet"
 
-_COLUMNS = {"content_hash": pa.string(), "revision": pa.string(), "overlap": pa.float64(), "since": pa.float64()}
-REVISIONS = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
+REVISIONS = schemas.without_nulls(
+    content_hash=pa.string(), revision=pa.string(), overlap=pa.float64(), since=pa.float64()
+)
 """What took the place of contents that are gone: `overlap` of their texts, in (0, 1], and when the generation was made,
 in seconds since the epoch, that held the old text last."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,9 +19,8 @@ from weft.domain.chunks import Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import ContentHash
-from weft.indexes.cells import cell_reader
 from weft.indexes.former_places import FormerPlaces
-from weft.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_chunks
+from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +317,6 @@ class ChunkStore:
     @cached_property
     def _revisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Contents that are gone, sorted, and the row of what took the place of each."""
-        if "revisions" not in self._files:
-            return np.zeros(0, dtype="S64"), np.zeros(0, dtype=np.int64)
         gone, became = ([str(each) for each in self.table("revisions")[name].to_pylist()] for name in _REVISED)
         return np.array(gone, dtype="S64"), self.rows_of(became)
 
@@ -339,18 +336,6 @@ _BATCH = 1_024  # contents decoded at once while iterating
 
 
 def _facts(row: Mapping[str, Any]) -> StoredDocument:
-    return StoredDocument(
-        row["uri"],
-        row["title"],
-        Domain(row["domain"]),
-        ContentType(row["content_type"]),
-        row["language"],
-        row["modified_at"],
-        row["trust_level"],
-        json.loads(row["metadata"]),
-        row["intent"],
-        row["tier"],
-        row["validation"],
-        row["citations"],
-        row.get("indexed_at"),
-    )
+    read: dict[str, Callable[[Any], Any]] = {"domain": Domain, "content_type": ContentType, "metadata": json.loads}
+    names = (field.name for field in fields(StoredDocument))
+    return StoredDocument(**{name: read[name](row[name]) if name in read else row[name] for name in names})

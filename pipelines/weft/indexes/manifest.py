@@ -35,9 +35,10 @@ SOURCES = "sources"
 """The fact that names where the documents came from."""
 
 SPARSE = "sparse"
+"""The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
+
 IMPACTS_MODULE = "weft.indexes.text.impact"
 """What indexes weights of terms: a module that is loaded by this name where terms are weighed."""
-"""The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
 
 INSTRUCTIONS = "instructions"
 """The fact that names the vector instructions of every processor that vectors were computed on."""

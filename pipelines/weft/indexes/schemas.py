@@ -22,7 +22,6 @@ from weft.domain.documents import ContentType, Document, Domain, Rejection
 from weft.domain.ids import ContentHash
 from weft.domain.links import Link, LinkKind
 from weft.domain.matching import TermWeights
-from weft.indexes.cells import cell_reader
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:
@@ -33,13 +32,13 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, kind)
 
 
-def _rows(**kinds: pa.DataType) -> pa.Schema:
-    """Columns without nulls."""
+def without_nulls(**kinds: pa.DataType) -> pa.Schema:
+    """A schema of columns that hold no nulls."""
     return pa.schema([_required(name, kind) for name, kind in kinds.items()])
 
 
 _STRINGS = pa.list_(_required("item", pa.string()))
-_LINK = _rows(kind=pa.string(), target=pa.string(), confidence=pa.float64(), declared=pa.bool_())
+_LINK = without_nulls(kind=pa.string(), target=pa.string(), confidence=pa.float64(), declared=pa.bool_())
 _LINKS = pa.list_(_required("item", pa.struct(list(_LINK))))
 
 DOCUMENTS = pa.schema(
@@ -70,7 +69,7 @@ DOCUMENTS = pa.schema(
 `indexed_at` is when the first generation that held it was made, in seconds since the epoch; null where this is the one.
 """
 
-TEXTS = _rows(uri=pa.string(), text=pa.large_string())
+TEXTS = without_nulls(uri=pa.string(), text=pa.large_string())
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
 
 UNCHANGED = pa.schema(
@@ -112,10 +111,10 @@ CHUNKS = pa.schema(
 )
 """One row per chunk: the fields of `domain.chunks.Chunk` under their own names."""
 
-QUESTIONS = _rows(text=pa.string(), content_hash=pa.string(), kind=pa.string(), rest=pa.large_string())
+QUESTIONS = without_nulls(text=pa.string(), content_hash=pa.string(), kind=pa.string(), rest=pa.large_string())
 """Questions that a generation's own contents answer, each with what that content says without it (EVA-4)."""
 
-MENTIONS = _rows(
+MENTIONS = without_nulls(
     content_hash=pa.string(),
     start=pa.int32(),
     end=pa.int32(),
@@ -124,17 +123,17 @@ MENTIONS = _rows(
     score=pa.float64(),
 )
 
-REJECTED = _rows(uri=pa.string(), reason=pa.string(), detail=pa.string())
+REJECTED = without_nulls(uri=pa.string(), reason=pa.string(), detail=pa.string())
 
-CONTENTS = _rows(content_hash=pa.string(), first_chunk=pa.int64(), occurrences=pa.int32())
+CONTENTS = without_nulls(content_hash=pa.string(), first_chunk=pa.int64(), occurrences=pa.int32())
 """Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
 
-TOKENS = _rows(content_hash=pa.string(), encoder=pa.string(), count=pa.int32(), tokens=pa.large_binary())
+TOKENS = without_nulls(content_hash=pa.string(), encoder=pa.string(), count=pa.int32(), tokens=pa.large_binary())
 """Schema of `tokens.parquet`: the stored token embeddings of one content, int8, `count` rows one after another."""
 
 _NUMBERS = pa.list_(_required("item", pa.int32()))
 
-WEIGHTS = _rows(content_hash=pa.string(), terms=_NUMBERS, weights=_NUMBERS)
+WEIGHTS = without_nulls(content_hash=pa.string(), terms=_NUMBERS, weights=_NUMBERS)
 """Schema of `weights.parquet`: the learned weights of one content's terms, by id of the encoder's vocabulary."""
 
 MADE_WITH = b"made_with"
@@ -154,7 +153,7 @@ _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document) if field.name 
 
 def vectors_schema(dimension: int) -> pa.Schema:
     """Schema of `vectors.parquet`: one unit vector of `dimension` float16 numbers per content and encoder."""
-    return _rows(content_hash=pa.string(), encoder=pa.string(), vector=pa.list_(pa.float16(), dimension))
+    return without_nulls(content_hash=pa.string(), encoder=pa.string(), vector=pa.list_(pa.float16(), dimension))
 
 
 def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
@@ -170,11 +169,14 @@ def table_to_chunks(table: pa.Table) -> list[Chunk]:
 
 def chunk_reader(table: pa.Table) -> Callable[[int], Chunk]:
     """Reads single rows of `CHUNKS` as chunks: a few microseconds a row, where `table_to_chunks` is for many."""
-    columns = [
-        (name, column.combine_chunks() if (column := table[name]).num_chunks != 1 else column.chunk(0))
-        for name in _CHUNK_FIELDS
-    ]
-    return lambda row: Chunk(**{name: _restored(name, column[row].as_py()) for name, column in columns})
+    readers = [(name, cell_reader(table[name])) for name in _CHUNK_FIELDS]
+    return lambda row: Chunk(**{name: _restored(name, read(row)) for name, read in readers})
+
+
+def cell_reader(column: pa.ChunkedArray[Any]) -> Callable[[int], Any]:
+    """Reads the value of a row, from 0, as Python has it, and lists as tuples."""
+    array: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return lambda row: tuple(value) if isinstance(value := array[row].as_py(), list) else value
 
 
 def label_reader(table: pa.Table) -> Callable[[int], ChunkLabel]:

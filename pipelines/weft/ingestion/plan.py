@@ -196,7 +196,7 @@ def reading_of(
         *made_with_of(plan, models),
         *([] if weighing is None else [weighing.made_with]),
         json.dumps(_extracted_with(plan), sort_keys=True),
-        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
+        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model"}),
     )
     return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live)
 

@@ -153,7 +153,7 @@ class GraphSettings(Section):
 class DegreeSettings(Section):
     """How well connected contents are."""
 
-    edge_weights: Mapping[EdgeKind, Share]  # of kinds that `retrieval.edge_weights` does not name, or otherwise
+    references: Share  # weight of each kind of reference
     cap: Share
     excluded_tiers: tuple[str, ...]
 
@@ -226,6 +226,7 @@ class ProcessSettings(Section):
 SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWERED)
 """Channels that search a generation; what was answered before is looked up in verdicts (LRN-23)."""
 _FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
+_REFERENCES = (EdgeKind.IMPORTS, EdgeKind.REFERENCES, EdgeKind.TESTS, EdgeKind.CITES)
 
 
 class RetrievalSettings(Section):
@@ -283,4 +284,4 @@ class RetrievalSettings(Section):
     @property
     def degree_weights(self) -> Mapping[EdgeKind, float]:
         """What each kind of edge counts for in degree."""
-        return {**self.edge_weights, **self.degree.edge_weights}
+        return {**self.edge_weights, **dict.fromkeys(_REFERENCES, self.degree.references)}

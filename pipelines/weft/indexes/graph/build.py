@@ -41,6 +41,7 @@ from weft.indexes.graph.graph import (
 from weft.indexes.graph.links import resolve_links
 from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder, read_generation_manifest
 from weft.indexes.rows import evenly_spaced
+from weft.indexes.schemas import without_nulls
 from weft.indexes.settings import GraphIndexSettings, MergeSettings
 from weft.runtime.storage.files import verify_some
 from weft.runtime.storage.tables import Database, create, database, glob_escaped, insert, rows_of
@@ -289,17 +290,7 @@ _ROWS = 100_000  # rows written at once
 UNMET_FILE = "unmet.parquet"
 """File of declared relations that lead nowhere."""
 
-UNMET = pa.schema(
-    [
-        pa.field(name, kind, nullable=False)
-        for name, kind in (
-            ("uri", pa.string()),
-            ("kind", pa.string()),
-            ("target", pa.string()),
-            ("documents", pa.int64()),
-        )
-    ]
-)
+UNMET = without_nulls(uri=pa.string(), kind=pa.string(), target=pa.string(), documents=pa.int64())
 """One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
 
@@ -315,8 +306,8 @@ class GraphTask:
 
 
 def analyse(task: GraphTask) -> None:
-    """Write what the graph of a staged generation says of each place, where that is wanted (GRA-2)."""
-    if task.settings.enabled and task.settings.analytics:
+    """Write what the graph of a staged generation says of each place (GRA-2)."""
+    if task.settings.enabled:
         folder = task.staging / GRAPH_FOLDER
         contents = hashes_in(task.staging / CHUNKS_FOLDER / "contents.parquet")
         former = former_degrees(contents, task.earlier)
