@@ -40,9 +40,6 @@ SPARSE = "sparse"
 IMPACTS_MODULE = "weft.indexes.text.impact"
 """What indexes weights of terms: a module that is loaded by this name where terms are weighed."""
 
-INSTRUCTIONS = "instructions"
-"""The fact that names the vector instructions of every processor that vectors were computed on."""
-
 ANSWERING = "answering"
 """The fact that says from when on a match counts as an answer (RET-15)."""
 
@@ -122,11 +119,6 @@ class Manifest(BaseModel):
     def sparse_encoder(self) -> str:
         """The name of the encoder that weighed its terms; empty where it keeps no weights."""
         return self.models.get(SPARSE, "").partition("@")[0]
-
-    @property
-    def instructions(self) -> frozenset[str]:
-        """The vector instructions that vectors were computed with."""
-        return frozenset(self.facts.get(INSTRUCTIONS, ()))
 
 
 class RowsDigest:

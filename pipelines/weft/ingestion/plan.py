@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pkgutil
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
@@ -243,7 +243,6 @@ def facts_of(
     sizes: ActiveSizes,
     *,
     base: Base,
-    instructions: Collection[str],
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     sources = [escaped(str(place)) for place in plan.places] or base.sources
@@ -255,7 +254,6 @@ def facts_of(
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
         PRECISIONS: precisions_of(plan.embedding),
-        INSTRUCTIONS: sorted(instructions),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
         **weighed,
         SOURCES: sources,

@@ -17,9 +17,6 @@ REJECTED = "rejected:"
 LEFT_OUT = "left_out:"
 """Prefix of counts of entries that listing the sources left out, by reason."""
 
-ENCODED_WITH = "encoded_with:"
-"""Prefix of counts of texts that were embedded, by the vector instructions of the processor."""
-
 NO_SUMMARY = "summary_crashed"
 """The reason noted for a document that summing up failed at."""
 
@@ -88,11 +85,6 @@ class IndexProgress:
     def left_out(self) -> dict[str, int]:
         """Entries of sources that are not read, by reason."""
         return self._by_reason(LEFT_OUT)
-
-    @property
-    def encoded_with(self) -> frozenset[str]:
-        """The vector instructions of all processors that texts were embedded on."""
-        return frozenset(self._by_reason(ENCODED_WITH))
 
     def _by_reason(self, prefix: str) -> dict[str, int]:
         counts = self.counts.items()

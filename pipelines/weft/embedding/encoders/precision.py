@@ -9,7 +9,6 @@ import contextlib
 import functools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.domain.errors import ConfigurationError
@@ -23,12 +22,6 @@ AUTO = "auto"
 CPU_FACTS = Path("/proc/cpuinfo")
 INT8_REVISION = 2
 """Part of what vectors in int8 were made with. 1: weights rounded more finely, which AVX2 alone cannot multiply."""
-
-ROUNDED_APART = (
-    "similarities of equal texts may differ by .001 in int8 and by .000001 in fp32, and close results change places; "
-    "processors of one kind compute the same bits"
-)
-"""What it means that vectors were computed with different instructions."""
 
 _FLAGS = {"int8": frozenset({"avx2"}), "bf16": frozenset({"avx512_bf16", "amx_bf16"})}
 _SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a processor without any of the flags
@@ -64,24 +57,6 @@ def device_of(wanted: str) -> str:
     import torch  # noqa: PLC0415  importing it takes longer than all else that is decided before models are loaded
 
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """How a process computes vectors."""
-
-    precisions: Mapping[str, str] = field(default_factory=dict)  # the precision of each encoder, by its name
-    # the vector instructions of its processor, as `instructions_of` names them; "" for not known
-    instructions: str = ""
-
-
-UNKNOWN = Arithmetic()
-"""Of a process that compares no vectors, or whose encoders say nothing."""
-
-
-def arithmetic_of(settings: EmbeddingSettings) -> Arithmetic:
-    """How this process computes vectors under `pinned` settings."""
-    return Arithmetic(precisions_of(settings), instructions_of(settings.device))
 
 
 def instructions_of(device: str) -> str:

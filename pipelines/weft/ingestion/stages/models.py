@@ -21,7 +21,6 @@ from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
 from weft.domain.matching import TermWeights
 from weft.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key
-from weft.embedding.encoders.precision import instructions_of
 from weft.embedding.late_interaction import compressed
 from weft.embedding.models import SPARSE_MODULE
 from weft.embedding.ports import TermEncoder, TermHead, TextEncoder
@@ -31,7 +30,6 @@ from weft.embedding.tokens import TokenCounter, load_token_counter
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.ingestion.report import ENCODED_WITH
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
@@ -157,8 +155,6 @@ class Embed(UnitWorker):
             "embedded": unit.counts.get("embedded", 0) + computed,
             "embedding_cache_hits": unit.counts.get("embedding_cache_hits", 0) + len(texts) - computed,
         }
-        if computed:
-            counts[f"{ENCODED_WITH}{instructions_of(self._settings.device)}"] = computed
         if self._weighs:
             counts["weighed"] = computed
         tables = self._tables(list(texts), [embedded[keys[content]] for content in texts]) if texts else {}

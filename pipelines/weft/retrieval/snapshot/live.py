@@ -14,7 +14,6 @@ from weft.catalog.overlays import SessionListing
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId, StoreId, VersionName
 from weft.domain.links import Relation
-from weft.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from weft.indexes.generation import Generation
 from weft.indexes.manifest import ANSWERING, Manifest
 from weft.learning.aliases import ContentAliases
@@ -59,10 +58,10 @@ class CatalogSource:
         *,
         clock: Clock,
         sessions_held: int = SESSIONS_HELD,
-        arithmetic: Arithmetic = UNKNOWN,
+        precisions: Mapping[str, str] | None = None,  # in which queries are encoded, by encoder
     ) -> None:
         self._catalog = catalog
-        self._arithmetic = arithmetic
+        self._precisions = precisions or {}
         self._priors = priors
         self._clock = clock
         self._asked_for = _NONE
@@ -135,7 +134,7 @@ class CatalogSource:
         # Closed when the last search that holds it has ended, whichever that is.
         weakref.finalize(generation, generation.chunks.close)
         weakref.finalize(generation, generation.lexical.close)
-        self._compare_arithmetic(generation.manifest)
+        self._compare_precisions(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks, partial(communities_of, generation))
         return Snapshot(
@@ -157,23 +156,14 @@ class CatalogSource:
             learned = learned.with_part(ContentAliases, aliases.led_by(lambda content: row_of(content) is not None))
         return believed(self._priors, learned, now=pin.at)
 
-    def _compare_arithmetic(self, manifest: Manifest) -> None:
-        for encoder, ours in self._arithmetic.precisions.items():
+    def _compare_precisions(self, manifest: Manifest) -> None:
+        for encoder, ours in self._precisions.items():
             theirs = manifest.precisions.get(encoder, ours)
             if theirs != ours:
                 raise StoreError(
                     f"{manifest.id}: expected vectors of {encoder} in {ours}, in which this process encodes queries, "
                     f"found {theirs}: start it anew"
                 )
-        ours, made_with = self._arithmetic.instructions, manifest.instructions
-        if ours and made_with and made_with != {ours}:
-            log.warning(
-                "%s: its vectors were computed with %s instructions, queries are encoded here with %s: %s",
-                manifest.id,
-                " and ".join(sorted(made_with)),
-                ours,
-                ROUNDED_APART,
-            )
 
     def _parts_of(self, version: VersionName | None) -> tuple[VersionName, Mapping[str, Part]]:
         if version is None:
