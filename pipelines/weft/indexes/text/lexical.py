@@ -143,11 +143,11 @@ class LexicalIndex:
         with JAVA:
             exact = [self._exact_parser.createPhraseQuery(EXACT, " ".join(sides))]
             exact += [self._exact_parser.createBooleanQuery(EXACT, name) for name in marked]
-            query = self._all_of(exact)
+            query = _joined(exact, "MUST")
             if not phrase and not marked:
                 others = [self._exact_parser.createBooleanQuery(EXACT, "".join(sides))]
                 others += [self._parser.createBooleanQuery(FIELDS[0], text)] if len(sides) == 1 else []
-                query = _any_of([query, *(each for each in others if each is not None)])
+                query = _joined([query, *(each for each in others if each is not None)], "SHOULD")
             rows = int(self._reader.maxDoc())
             holders, _ = self._opened.find(query, max(1, rows))
         mask = np.zeros(rows, dtype=bool)
@@ -180,10 +180,11 @@ class LexicalIndex:
             (self._parser.createBooleanQuery(field, self._cleaned(text)), weight) for field, weight in self._weights
         ]
         queries += self._exact_queries(text)
-        clauses = [part if weight == 1.0 else _boosted(part, weight) for part, weight in queries if part is not None]
+        boost = java_class(_SEARCH + "BoostQuery")
+        clauses = [part if weight == 1.0 else boost(part, weight) for part, weight in queries if part is not None]
         if len(clauses) < 2:
             return clauses[0] if clauses else None
-        return _any_of(clauses)
+        return _joined(clauses, "SHOULD")
 
     def _exact_queries(self, text: str) -> list[tuple[Any, float]]:
         """What is looked for in the field `exact`, with weights."""
@@ -200,21 +201,10 @@ class LexicalIndex:
         phrases = sought.phrases if weight else ()
         return queries + [(parser.createPhraseQuery(EXACT, " ".join(words)), weight) for words in phrases]
 
-    def _all_of(self, queries: Sequence[Any]) -> Any:
-        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-        for each in queries:
-            builder.add(each, java_class(_SEARCH + "BooleanClause$Occur").MUST)
-        return builder.build()
 
-
-def _boosted(query: Any, boost: float) -> Any:
-    return java_class(_SEARCH + "BoostQuery")(query, boost)
-
-
-def _any_of(queries: Sequence[Any]) -> Any:
-    """A query for what matches any of some, by the sum of their scores."""
+def _joined(queries: Sequence[Any], occur: str) -> Any:
+    """A query for what matches any of some (SHOULD), or all (MUST), by the sum of their scores."""
     builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-    should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
     for part in queries:
-        builder.add(part, should)
+        builder.add(part, getattr(java_class(_SEARCH + "BooleanClause$Occur"), occur))
     return builder.build()

@@ -190,12 +190,8 @@ def _markdown(_lower: str, text: str) -> FileKind:
     return FileKind(ContentType.MARKDOWN, Domain.GENERAL, None)
 
 
-def _markup(language: str) -> Callable[[str, str], FileKind]:
-    return lambda _lower, _text: FileKind(ContentType.MARKUP, Domain.GENERAL, language)
-
-
-def _rst(_lower: str, _text: str) -> FileKind:
-    return FileKind(ContentType.RST, Domain.GENERAL, None)
+def _of_type(content_type: ContentType, language: str | None = None) -> Callable[[str, str], FileKind]:
+    return lambda _lower, _text: FileKind(content_type, Domain.GENERAL, language)
 
 
 def _latex(_lower: str, text: str) -> FileKind:
@@ -220,9 +216,9 @@ def _plain(lower: str, text: str) -> FileKind:
 
 _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
-    **dict.fromkeys(("rst", "rest"), _rst),
-    **dict.fromkeys(("adoc", "asciidoc", "asc"), _markup("asciidoc")),
-    "org": _markup("org"),
+    **dict.fromkeys(("rst", "rest"), _of_type(ContentType.RST)),
+    **dict.fromkeys(("adoc", "asciidoc", "asc"), _of_type(ContentType.MARKUP, "asciidoc")),
+    "org": _of_type(ContentType.MARKUP, "org"),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),
     **dict.fromkeys(_TABLE_SUFFIXES, _table),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.domain.links import LinkKind, Quadrant, RelatedDocument
-from weft.domain.ranking import Channel, Contribution, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
+from weft.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
 from weft.retrieval.ranking.diversity import SUPERSEDED
 from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
@@ -89,7 +89,7 @@ def reason(result: RankedResult) -> str:
 def reasons(result: RankedResult) -> tuple[str, ...]:
     """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
     called = _called(result.past) if result.past is not None else []
-    ordered = sorted(result.contributions, key=_amount, reverse=True)
+    ordered = sorted(result.contributions, key=lambda each: each.amount, reverse=True)
     words = [_in_words(result, each.name) for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
     return tuple([*warnings(result), *called, *words][:MOST])
 
@@ -125,10 +125,6 @@ def ways(result: RankedResult) -> str:
     """What found it, in words."""
     names = [_FINDS[channel] for channel in result.channels if channel in _FINDS]
     return " and ".join(names) or "by what people called it"
-
-
-def _amount(contribution: Contribution) -> float:
-    return contribution.amount
 
 
 def _called(past: PastVerdicts) -> list[str]:

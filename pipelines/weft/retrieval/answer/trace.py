@@ -14,7 +14,7 @@ from rich.text import Text
 
 from weft.domain.chunks import Context
 from weft.domain.lesson_match import ChosenLesson
-from weft.domain.matching import EvidenceGap, MatchFeatures
+from weft.domain.matching import EvidenceGap
 from weft.domain.ranking import Answer, Contribution, RankedResult
 from weft.domain.understanding import HandOff, Understanding
 from weft.retrieval.answer.reasons import SEEN, because, difference, reason, reasons, related
@@ -172,7 +172,9 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "relevance": result.relevance,
         "probability": result.probability,
         "doubtful": result.doubtful,
-        "match": None if (match := result.match) is None else _match_as_json(match),
+        "match": None
+        if (match := result.match) is None
+        else {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction},
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,
@@ -196,10 +198,6 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "context": None if result.context is None else context_as_json(result.context),
         "contributions": [_contribution_as_json(contribution) for contribution in result.contributions],
     }
-
-
-def _match_as_json(match: MatchFeatures) -> dict[str, float | None]:
-    return {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction}
 
 
 def context_as_json(context: Context) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -51,7 +51,8 @@ def rerankers(
     if settings.rerank.late_interaction:
         match = matcher(by_channel)
         if match is not None:
-            used[Signal.LATE_INTERACTION] = partial(_late_interaction, match, settings.rerank.span)
+            span = settings.rerank.span
+            used[Signal.LATE_INTERACTION] = lambda rows: signals.late_interaction(match(rows), span)
         elif Channel.DENSE in wanted:
             left_out[Signal.LATE_INTERACTION.value] = (
                 "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"
@@ -59,18 +60,10 @@ def rerankers(
                 else "there are no tokens of the query, since the dense channel was left out"
             )
     if pairs is not None:
-        used[Signal.CROSS_ENCODER] = partial(_cross_encoder, pairs, text, texts_of)
+        used[Signal.CROSS_ENCODER] = lambda rows: signals.cross_encoder(pairs.score(text, texts_of(rows)))
     elif settings.rerank.cross_encoder.model:
         left_out[Signal.CROSS_ENCODER.value] = "no cross-encoder was loaded here"
     return Rerankers(used, left_out)
-
-
-def _late_interaction(match: ScoreRows, span: float, rows: Ints) -> Floats:
-    return signals.late_interaction(match(rows), span)
-
-
-def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: Ints) -> Floats:
-    return signals.cross_encoder(pairs.score(query, texts_of(rows)))
 
 
 def reranked(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
@@ -201,19 +194,9 @@ def fuse(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
     """Candidates by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
         return learned_fusion(candidates)
-    return _STATIC[settings.fusion](candidates, settings.static_weights, settings)
-
-
-_STATIC: Mapping[FusionMode, Callable[[RankingBatch, ChannelWeights, RetrievalSettings], RankingBatch]] = (
-    MappingProxyType(
-        {
-            FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(
-                candidates, weights, k=tuned.rrf_k
-            ),
-            FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
-        }
-    )
-)
+    if settings.fusion is FusionMode.RRF:
+        return reciprocal_rank_fusion(candidates, settings.static_weights, k=settings.rrf_k)
+    return relative_score_fusion(candidates, settings.static_weights)
 
 
 def relative(scores: Floats, floor: float | None) -> Floats:
@@ -224,13 +207,8 @@ def relative(scores: Floats, floor: float | None) -> Floats:
     return (scores - base) / span if span > 0.0 else np.ones(len(scores))
 
 
-def channels_in(candidates: RankingBatch) -> list[Channel]:
-    """Channels that ranked any of the candidates, in their order."""
-    return [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
-
-
 def _fuse(candidates: RankingBatch, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> RankingBatch:
-    channels = channels_in(candidates)
+    channels = [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
     if unweighted := set(channels) - weights.keys():
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
     values = np.full((len(candidates), len(channels)), np.nan)
