@@ -13,8 +13,7 @@ _LARGEST = 127  # of a stored component; −128 is left out, so that both signs 
 
 
 def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
-    """The projection that keeps most of what cosines between the sampled tokens are made of: (width, dimension),
-    orthonormal.
+    """The projection, (width, dimension), that keeps most of what cosines between sampled tokens are made of.
 
     The leading right singular vectors of the unit rows, not centred: inner products are to be kept, not variance.
     """
@@ -70,8 +69,7 @@ def quantised(tokens: np.ndarray) -> np.ndarray:
 
 
 def max_similarities(query: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Mean over a query's tokens of the best cosine to a token of each text: float32 (texts,), 0 for a text without
-    any.
+    """Mean over a query's tokens of the best cosine to a token of each text: float32 (texts,), 0 without any.
 
     The texts' tokens stand one after the other, int8 (tokens, dimension), `counts` of each.
     """

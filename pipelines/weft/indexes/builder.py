@@ -201,8 +201,7 @@ class GenerationBuilder:
         self._earlier: Path | None = None
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
-        """Merge parts, index what came together, and write the manifest last; shards and parts change nothing of the
-        result.
+        """Merge parts, index what came together, and write the manifest last; parts and shards change no result.
 
         Of documents with one URI the one in the part whose name comes first stays; later ones are rows of `rejected`.
         """

@@ -150,8 +150,7 @@ class ChunkStore:
         ]
 
     def occurrence_arrays(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Every place that contents stand in: position of the content in `rows`, place of the chunk, number of its
-        document.
+        """Places that contents stand in: position of the content in `rows`, place of the chunk, its document.
 
         Contents in the order asked, places of each by (URI, sequence), the representative first.
         """

@@ -31,8 +31,7 @@ def read_isolation(folder: Path) -> np.ndarray | None:
 
 
 def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
-    """1 − the mean cosine of each vector to its nearest others, `neighbours` of them, at least 0: float32 (n,) in [0,
-    1].
+    """1 − the mean cosine of each vector to its `neighbours` nearest others, at least 0: float32 (n,) in [0, 1].
 
     The others are at most `among` rows, evenly spaced over all, so that a large corpus takes no longer for each.
     """

@@ -69,8 +69,7 @@ PASSAGE = "passage"
 def collapse_documents(
     candidates: RankingBatch, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
 ) -> RankingBatch:
-    """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N, N its chunks that
-    matched.
+    """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N for N that match.
 
     Its best chunk is shown, or one that falls behind by less than its headings name more of the question. A content of
     several documents speaks for them all (ARC-4), with the score of the best of them.
