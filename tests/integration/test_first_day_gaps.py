@@ -67,7 +67,7 @@ def test_what_a_store_answers_is_hardly_ever_marked(settings: Settings) -> None:
     catalog = Catalog(Path(settings.storage.root))
     questions = own_questions(catalog)
     engines = masking_engines(questions)(settings)
-    snapshot = engines.over(source_of(settings, arithmetic=engines.arithmetic).take(None))
+    snapshot = engines.over(source_of(settings, precisions=engines.precisions).take(None))
     assert snapshot.built is not None
     with searching(settings, engines, OneSnapshot(snapshot)) as searcher:
         marked = asked(searcher, *(question.text for question in questions))

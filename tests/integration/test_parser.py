@@ -44,7 +44,7 @@ def parser() -> Iterator[Parser]:
 
 def children_of(process: int) -> list[int]:
     found = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    return [int(child) for child in found if b"parser.child" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in found if b"parser.parser" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def covered(chunks: list[Chunk], document: Document) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import torch
 
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
@@ -111,35 +110,6 @@ def test_workers_on_different_processors_make_one_precision(tmp_path: Path, proc
 
     assert made("mixed", replace(HERE, stream=elsewhere)) == made("one", HERE)
     assert pins(tmp_path / "mixed") == ["int8"]
-
-
-def test_workers_and_searchers_on_other_processors_say_so(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """ARC-9: vectors of one text differ between vector widths; the manifest holds them, and each side says so."""
-
-    def becomes(instructions: str) -> None:
-        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: instructions)
-
-    def instructions_of_live() -> frozenset[str]:
-        return Catalog(store).generations()[-1].instructions
-
-    store = tmp_path / "store"
-    settings = settings_of(store)
-    becomes("AVX2")
-    indexed(settings, source)
-    ranked(settings)
-    assert (instructions_of_live(), "instructions" in caplog.text) == ({"AVX2"}, False)
-    becomes("AVX512")
-    ranked(settings)
-    assert "computed with AVX2 instructions, queries are encoded here with AVX512" in caplog.text
-    (source / "e.md").write_text("Snapshots are read without locks.")
-    indexed(settings, source)
-    assert "vectors were computed with AVX2 and AVX512 instructions" in caplog.text
-    assert instructions_of_live() == {"AVX2", "AVX512"}
-    (source / "e.md").unlink()
-    indexed(settings, source, full=True)
-    assert instructions_of_live() == {"AVX512"}
 
 
 def test_a_store_is_moved_by_making_all_anew(tmp_path: Path, processor: Processor, source: Path) -> None:

@@ -95,7 +95,7 @@ def measured(folder: Path, settings: Settings) -> Measured:
     with (folder / "questions.tsv").open(encoding="utf-8", newline="") as file:
         rows = [Reworded(*row) for row in list(csv.reader(file, delimiter="\t"))[1:]]
     engines = load_engines(stored)
-    snapshot, now = source_of(stored, arithmetic=engines.arithmetic).take(None), time.time()
+    snapshot, now = source_of(stored, precisions=engines.precisions).take(None), time.time()
     with searching(passages, engines, OneSnapshot(snapshot)) as searcher:
         right = [_first_under(ranked(searcher, row.question), row.heading) for row in rows]
     with searching(stored, engines, OneSnapshot(snapshot)) as searcher:

@@ -129,7 +129,7 @@ def _class(stored: Settings, dataset: Dataset, *, crowd: int) -> Iterator[_Class
         priors = without_newcomers(own.priors, own.feedback.limits.principals)
         settings = own.model_copy(update={"kafka": kafka, "priors": priors})
         first, *further = (engines := load_engines(settings)).encoders
-        source = source_of(settings, arithmetic=engines.arithmetic)
+        source = source_of(settings, precisions=engines.precisions)
         with (
             BackgroundUpdaters(settings, local=True) as updaters,
             Searcher(

@@ -81,11 +81,7 @@ def chunkers_with(similarity: Similarity) -> Chunkers:
 def chunk_or_fallback(
     document: Document, sizes: ChunkSizes, count_tokens: TokenCounter, chunkers: Chunkers = CHUNKERS
 ) -> tuple[list[Chunk], Rejection | None]:
-    """Chunks of a document; plain windows and a note where its own chunker raises (ING-3).
-
-    Raises:
-        MemoryError: There is not enough for either.
-    """
+    """Chunks of a document; plain windows and a note where its own chunker raises (ING-3)."""
     try:
         return chunk_document(document, sizes, count_tokens, chunkers), None
     except MemoryError:

@@ -16,38 +16,22 @@ from weft.domain.links import Link
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """One unit of one document (ING-13).
-
-    Attributes:
-        content_hash: Identity of `text`.
-        text: What is searched, embedded and shown; carries its own leading context (heading path, signature).
-        kind: The unit's form: "function", "method", "class", "section", "window" …
-        level: 0 whole document or preamble … 3 block.
-        sequence: Position among the document's chunks, from 0, in source order.
-        start_byte, end_byte: Half-open span in the document's UTF-8 text.
-        start_line, end_line: First line that is read and last line, from 1, inclusive: markup above it, such as the
-            anchor of a heading, is not where one starts to read.
-        bundle: The unit this one belongs with, so that they are shown together: the type of a method or of fields.
-        links: What the text points to, by name.
-        attributes: Facts about this unit by name, such as its speakers, its time, or the references that it cites.
-        completeness: Share of the unit that this chunk holds, in (0, 1]; below 1 for parts of an oversized unit.
-        parse_quality: Share of the unit's bytes outside syntax errors, in [0, 1].
-        tokens: Length of `text` in the encoder's own tokens.
-        sizing: The sizes in force when it was cut, as "name=value" pairs (ING-11).
-    """
+    """One unit of one document (ING-13)."""
 
     chunk_id: ChunkId
-    content_hash: ContentHash
+    content_hash: ContentHash  # identity of `text`
     uri: str
-    text: str
-    kind: str
-    level: int
-    sequence: int
+    text: str  # what is searched, embedded and shown; carries its own leading context (heading path, signature)
+    kind: str  # the unit's form: "function", "method", "class", "section", "window" …
+    level: int  # 0 whole document or preamble … 3 block
+    sequence: int  # position among the document's chunks, from 0, in source order
     parent_id: ChunkId | None
     previous_id: ChunkId | None
     next_id: ChunkId | None
-    start_byte: int
+    start_byte: int  # half-open span in the document's UTF-8 text
     end_byte: int
+    # first line that is read and last line, from 1, inclusive: markup above it, such as the anchor of a heading, is not
+    # where one starts to read
     start_line: int
     end_line: int
     heading_path: tuple[str, ...] = ()
@@ -56,14 +40,17 @@ class Chunk:
     signature: str | None = None
     defines: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
+    # the unit this one belongs with, so that they are shown together: the type of a method or of fields
     bundle: ChunkId | None = None
-    links: tuple[Link, ...] = ()
+    links: tuple[Link, ...] = ()  # what the text points to, by name
+    # facts about this unit by name, such as its speakers, its time, or the references that it cites
     attributes: Mapping[str, str] = field(default_factory=dict)
+    # share of the unit that this chunk holds, in (0, 1]; below 1 for parts of an oversized unit
     completeness: float = 1.0
-    parse_quality: float = 1.0
-    tokens: int
+    parse_quality: float = 1.0  # share of the unit's bytes outside syntax errors, in [0, 1]
+    tokens: int  # length of `text` in the encoder's own tokens
     characters: int
-    sizing: tuple[str, ...] = ()
+    sizing: tuple[str, ...] = ()  # the sizes in force when it was cut, as "name=value" pairs (ING-11)
 
 
 class ChunkLabel(NamedTuple):
@@ -81,18 +68,14 @@ class ChunkLabel(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A span of a text that names something.
+    """A span of a text that names something."""
 
-    Attributes:
-        start, end: Half-open span in characters of the chunk's text.
-        score: How sure the find is, in [0, 1]: where that was measured, the share of finds at least so sure that are
-            right, otherwise what the model says.
-    """
-
-    start: int
+    start: int  # half-open span in characters of the chunk's text
     end: int
     text: str
     label: str
+    # how sure the find is, in [0, 1]: where that was measured, the share of finds at least so sure that are right,
+    # otherwise what the model says
     score: float
 
 
@@ -131,12 +114,7 @@ class MadeBy(Struct, kw_only=True, frozen=True, omit_defaults=True):
 
 
 def made_by(chunk: Chunk | ChunkLabel) -> MadeBy | None:
-    """What the sizing snapshot of a chunk says about it; None where no learned size decided over it.
-
-    The snapshot's pairs are "max", "target", "min", "overlap", "before", "after" (tokens), "overflow" and "learned"
-    (the learned version that put these sizes in force); and of this chunk alone, "leading" and "trailing" (tokens of
-    its context) and "split" (the strategy that made it, absent for a unit that was not above the limit).
-    """
+    """What the sizing snapshot of a chunk says about it; None where no learned size decided over it."""
     made = _sizes_of(tuple(chunk.sizing))
     return None if made is None or chunk.tokens < 1 else structs.replace(made, tokens=chunk.tokens)
 
@@ -158,12 +136,7 @@ def _sizes_of(snapshot: tuple[str, ...]) -> MadeBy | None:
 
 
 def pairs_of(snapshot: Iterable[str]) -> dict[str, str]:
-    """A snapshot's "name=value" pairs by name.
-
-    Examples:
-        >>> pairs_of(("max=254", "overflow=sentence"))
-        {'max': '254', 'overflow': 'sentence'}
-    """
+    """A snapshot's "name=value" pairs by name."""
     return {name: value for name, _, value in (pair.partition("=") for pair in snapshot)}
 
 
@@ -209,16 +182,11 @@ class ContextPart:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A result with what surrounds it.
-
-    Attributes:
-        parts: In the order in which they are read.
-        left_out: Parts that the budget had no room for, or that stand in the context of a better result.
-    """
+    """A result with what surrounds it."""
 
     reach: Reach
-    parts: tuple[ContextPart, ...]
-    left_out: int = 0
+    parts: tuple[ContextPart, ...]  # in the order in which they are read
+    left_out: int = 0  # parts that the budget had no room for, or that stand in the context of a better result
 
     @property
     def tokens(self) -> int:

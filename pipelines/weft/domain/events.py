@@ -282,11 +282,7 @@ class LessonChange(Event, kw_only=True, frozen=True, gc=False, tag="lesson"):
         self.stated()  # what makes no lesson makes no event
 
     def stated(self) -> Lesson | None:
-        """The lesson that it says.
-
-        Raises:
-            ValueError: It makes none; of a text that is decoded none does.
-        """
+        """The lesson that it says."""
         if self.lesson is None:
             return None
         try:

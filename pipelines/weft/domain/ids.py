@@ -25,47 +25,25 @@ _DIGITS = 16  # of a fingerprint: among a billion questions, two share one with 
 
 
 def normalise(text: str) -> str:
-    r"""The form of a text that its identity is taken from: NFC, `\n` line ends, no trailing blanks.
-
-    Examples:
-        >>> normalise("a  \r\nb\n\n")
-        'a\nb'
-    """
+    r"""The form of a text that its identity is taken from: NFC, `\n` line ends, no trailing blanks."""
     lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(line.rstrip() for line in lines).strip("\n")
 
 
 def content_hash(text: str) -> ContentHash:
-    r"""Identity of a text: SHA-256 over its normalised UTF-8 form.
-
-    Lone surrogates, which UTF-8 cannot carry, count as the replacement character.
-
-    Examples:
-        >>> content_hash("a\r\n") == content_hash("a")
-        True
-    """
+    """Identity of a text: SHA-256 over its normalised UTF-8 form."""
     return ContentHash(hashlib.sha256(normalise(text).encode("utf-8", "replace")).hexdigest())
 
 
 def chunk_id(uri: str, structural_path: str) -> ChunkId:
-    """Identity of a place: the document and the path of names or headings that leads to the chunk in it.
-
-    Examples:
-        >>> len(chunk_id("file:///a.py", "class:A/method:f"))
-        32
-    """
+    """Identity of a place: the document and the path of names or headings that leads to the chunk in it."""
     # The length prefix keeps ("ab", "c") and ("a", "bc") apart.
     place = f"{len(uri)}:{uri}{structural_path}"
     return ChunkId(hashlib.sha256(place.encode("utf-8", "surrogatepass")).hexdigest()[:32])
 
 
 def question_hash(text: str) -> str:
-    """SHA-256 of a question, 64 hex digits; case, and how many blanks stand between words, make no difference.
-
-    Examples:
-        >>> question_hash("How to retry?") == question_hash(" how  to retry? ")
-        True
-    """
+    """SHA-256 of a question, 64 hex digits; case, and how many blanks stand between words, make no difference."""
     return hashlib.sha256(" ".join(text.casefold().split()).encode("utf-8", "replace")).hexdigest()
 
 
@@ -75,12 +53,7 @@ def question_fingerprint(query_hash: str) -> str:
 
 
 def principal_fingerprint(principal: str) -> str:
-    """Sixteen hex digits that stand for a principal.
-
-    Examples:
-        >>> len(principal_fingerprint("ada"))
-        16
-    """
+    """Sixteen hex digits that stand for a principal."""
     return hashlib.blake2b(principal.encode(), digest_size=_DIGITS // 2).hexdigest()
 
 

@@ -84,12 +84,7 @@ INJECTABLE = frozenset({LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION})
 
 
 def one_line(text: str) -> str:
-    r"""The normalised form of a lesson's text: NFC, in one line, single blanks, without what steers a terminal.
-
-    Examples:
-        >>> one_line("  Run the \x1b[1mtests\r\n before   pushing. ")
-        'Run the [1mtests before pushing.'
-    """
+    """The normalised form of a lesson's text: NFC, in one line, single blanks, without what steers a terminal."""
     return " ".join(normalise(text).translate(_CONTROLS).split())
 
 
@@ -135,12 +130,7 @@ def _condition_problems(conditions: Conditions) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """When a lesson is of use; every tuple is sorted, each value once, so that equal conditions are equal values.
-
-    Examples:
-        >>> Conditions(tools=("Bash", "Bash"), actions=("Push", "commit"))
-        Conditions(tools=('Bash',), files=(), actions=('commit', 'push'), words=())
-    """
+    """When a lesson is of use; every tuple is sorted, each value once, so that equal conditions are equal values."""
 
     tools: tuple[str, ...] = ()  # names of tools, such as "Bash"; `*` stands for anything: "mcp__*"
     files: tuple[str, ...] = ()  # patterns of files, such as "*.py" or "migrations/**"
@@ -167,21 +157,7 @@ ANYWHERE = Conditions()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """One lesson, as it was said.
-
-    Raises:
-        InvalidLessonError: With every problem of the values, not just the first.
-
-    Examples:
-        >>> lesson = Lesson(section="api", content="Run the migrations before  starting the API")
-        >>> lesson.content, lesson.id
-        ('Run the migrations before starting the API', '0ccf9adef0b78896')
-        >>> Lesson.from_json(lesson.to_json()) == lesson
-        True
-        >>> Lesson(section="api", content=" ")
-        Traceback (most recent call last):
-        weft.domain.errors.InvalidLessonError: content: expected 1 to 600 characters, found 0: say what to do ...
-    """
+    """One lesson, as it was said; InvalidLessonError names every problem of its values."""
 
     section: str  # what it is about, such as "testing": lower-case words joined by "-", "_" or "."
     content: str  # what to do, or not to, in one line of at most `LONGEST_CONTENT` characters
@@ -215,11 +191,7 @@ class Lesson:
 
     @classmethod
     def from_fields(cls, stated: Mapping[str, object]) -> Lesson:
-        """The lesson that `as_fields` states; names that it does not know are passed over.
-
-        Raises:
-            InvalidLessonError: Values are missing, of a wrong type or out of bounds, or the id is another lesson's.
-        """
+        """The lesson that `as_fields` states; names that it does not know are passed over."""
         problems = [
             f"{name}: expected a text, found {stated.get(name)!r}: {_ADVICE[name]}"
             for name, kind in _TEXTS.items()
@@ -245,11 +217,7 @@ class Lesson:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Lesson:
-        """The lesson that `to_json` wrote.
-
-        Raises:
-            InvalidLessonError: It is no JSON object, or not of a lesson.
-        """
+        """The lesson that `to_json` wrote."""
         try:
             stated = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -261,14 +229,7 @@ class Lesson:
 
 
 def lesson_id(section: str, content: str, conditions: Conditions) -> LessonId:
-    """The same section, text and conditions make the same id, whoever says so: a hundred may add one lesson at once.
-
-    Examples:
-        >>> lesson_id("git", "Never force-push", ANYWHERE) == lesson_id("git", " Never  force-push ", Conditions())
-        True
-        >>> lesson_id("git", "Never force-push", Conditions(tools=("Bash",)))
-        'd445b160382209b0'
-    """
+    """The same section, text and conditions make the same id, whoever says so: a hundred may add one lesson at once."""
     named = [one_line(section), one_line(content), *(list(values) for values in _by_name(conditions).values())]
     canonical = json.dumps(named, ensure_ascii=False, separators=(",", ":"))
     return LessonId(hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:16])

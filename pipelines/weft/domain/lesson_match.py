@@ -11,11 +11,7 @@ from weft.domain.lesson import Lesson, LessonResult, LessonStatus
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BelievedLesson:
-    """A lesson and what is believed of it at one moment.
-
-    Raises:
-        InvalidLessonError: A number is out of bounds.
-    """
+    """A lesson and what is believed of it at one moment."""
 
     lesson: Lesson
     p_good: float  # posterior mean of the share of good outcomes, in [0, 1]
@@ -78,14 +74,7 @@ class ChosenLesson:
 
     @property
     def why(self) -> str:
-        """Why it is shown, and how sure it is, for people.
-
-        Examples:
-            >>> believed = BelievedLesson(lesson=Lesson(section="api", content="Migrate first"), p_good=0.9, lower=0.7,
-            ...                           upper=0.98, status=LessonStatus.ACTIVE)
-            >>> ChosenLesson(LessonMatch(believed, 0.4, 1.0, 0.36, ()), 1.0).why
-            'relevance 0.40 · P(good) 0.90 [0.70, 0.98] · priority 1'
-        """
+        """Why it is shown, and how sure it is, for people."""
         match, believed = self.match, self.match.believed
         met = " + ".join(f"{each.name} {each.amount:.2f}" for each in match.contributions)
         of = f" ({met})" if met else ""

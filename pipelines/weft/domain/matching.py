@@ -38,48 +38,30 @@ NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
 
 
 class Coverage(NamedTuple):
-    """How much of a query's words is said, each by what it weighs: rare ones most.
+    """How much of a query's words is said, each by what it weighs: rare ones most."""
 
-    Attributes:
-        covered: What the best of some texts says of it, in [0, 1].
-        unknown: What no content says, in [0, 1].
-        missing: The words that no content says, as they were typed, in order.
-    """
-
-    covered: float
-    unknown: float
-    missing: tuple[str, ...] = ()
+    covered: float  # what the best of some texts says of it, in [0, 1]
+    unknown: float  # what no content says, in [0, 1]
+    missing: tuple[str, ...] = ()  # the words that no content says, as they were typed, in order
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceGap:
-    """Nothing found is likely to answer the query: what is shown is the best of it, not an answer.
+    """Nothing found is likely to answer the query: what is shown is the best of it, not an answer."""
 
-    Attributes:
-        match: P(answered), where the generation tells that of its own questions. Else of the best result: how near it
-            is; its cosine where tokens are not compared, or its share of words where the dense channel is silent. Of
-            one that reviews tell of, the confidence in it.
-        threshold: What that would have had to exceed.
-        bound: How often at most a query passes that is like the probes, which have no answer. Of queries about what the
-            store is about, and yet not in it, more do (docs/measurements.md). None of what reviews tell.
-        missing: Words of the query that no content says.
-    """
-
+    # P(answered), where the generation tells that of its own questions. Else of the best result: how near it is; its
+    # cosine where tokens are not compared, or its share of words where the dense channel is silent. Of one that reviews
+    # tell of, the confidence in it.
     match: float
-    threshold: float
+    threshold: float  # what that would have had to exceed
+    # How often at most a query passes that is like the probes, which have no answer. Of queries about what the store is
+    # about, and yet not in it, more do (docs/measurements.md). None of what reviews tell.
     bound: float | None
-    missing: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # words of the query that no content says
 
 
 def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:
-    """The best of several on each scale; unknown where one is unknown, or there is none.
-
-    Examples:
-        >>> best_match([MatchFeatures(dense=0.2, lexical=0.5), MatchFeatures(dense=0.3, lexical=0.1)])
-        MatchFeatures(dense=0.3, lexical=0.5, late_interaction=None)
-        >>> best_match([MatchFeatures(dense=0.2, lexical=0.5), MatchFeatures(dense=0.3)])
-        MatchFeatures(dense=0.3, lexical=None, late_interaction=None)
-    """
+    """The best of several on each scale; unknown where one is unknown, or there is none."""
     features = [MatchFeatures() if match is None else match for match in matches]
     return MatchFeatures(
         dense=_best([each.dense for each in features]),
@@ -94,24 +76,13 @@ def _best(values: Sequence[float | None]) -> float | None:
 
 
 class TermWeights(NamedTuple):
-    """A text as whole-numbered weights of terms of an encoder's vocabulary.
+    """A text as whole-numbered weights of terms of an encoder's vocabulary."""
 
-    Attributes:
-        terms: int32 (n,), ids of the vocabulary, ascending, each once.
-        weights: int32 (n,), above 0.
-    """
-
-    terms: NDArray[np.int32]
-    weights: NDArray[np.int32]
+    terms: NDArray[np.int32]  # int32 (n,), ids of the vocabulary, ascending, each once
+    weights: NDArray[np.int32]  # int32 (n,), above 0
 
     def dot(self, other: TermWeights) -> int:
-        """Sum over the terms of both of weight · weight: what a search scores, to the last digit.
-
-        Examples:
-            >>> one, other = TermWeights.of({3: 2, 7: 5}), TermWeights.of({7: 10, 9: 1})
-            >>> one.dot(other)
-            50
-        """
+        """Sum over the terms of both of weight · weight: what a search scores, to the last digit."""
         _, own, others = np.intersect1d(self.terms, other.terms, assume_unique=True, return_indices=True)
         return int(self.weights[own].astype(np.int64) @ other.weights[others].astype(np.int64))
 

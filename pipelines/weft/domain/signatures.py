@@ -21,17 +21,7 @@ class Tokens(NamedTuple):
 
 
 class SigningKey:
-    """The key that services and updaters share. Every code is an HMAC-SHA-256 (RFC 2104), in hex digits.
-
-    Examples:
-        >>> key = SigningKey("an example of a key, long enough")
-        >>> key
-        SigningKey(...)
-        >>> key.query_token("q-7", "ada") == key.query_token("q-7", "bob")
-        False
-        >>> len(key.query_token("q-7", "ada")), len(key.signature(b"{}"))
-        (32, 64)
-    """
+    """The key that services and updaters share. Every code is an HMAC-SHA-256 (RFC 2104), in hex digits."""
 
     __slots__ = ("_key",)
 

@@ -93,13 +93,7 @@ class Understanding:
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """State of a session that is no evidence: nobody else learns from it.
-
-    Examples:
-        >>> memory = SessionMemory().asked((0.6, 0.8), shift=None, window=2).asked((1.0, 0.0), shift=0.4, window=2)
-        >>> SessionMemory.from_json(memory.to_json()) == memory
-        True
-    """
+    """State of a session that is no evidence: nobody else learns from it."""
 
     draws: int = 0  # how many times weights were drawn for it; the next draw is seeded by this (Thompson)
     # how far each recent query lay from those of its topic before it, oldest first; a leap is none of them
@@ -130,12 +124,7 @@ class SessionMemory:
         return replace(self, changed=False)
 
     def given(self, content_hashes: Iterable[str], *, limit: int) -> SessionMemory:
-        """After results were given; the newest `limit` >= 0 of all are remembered.
-
-        Examples:
-            >>> SessionMemory().given(["a", "b"], limit=3).given(["c", "a"], limit=3).shown
-            ('b', 'c', 'a')
-        """
+        """After results were given; the newest `limit` >= 0 of all are remembered."""
         again = dict.fromkeys(content_hashes)
         everything = [*(each for each in self.shown if each not in again), *again]
         return replace(self, shown=tuple(everything[max(0, len(everything) - limit) :]))
@@ -150,11 +139,7 @@ class SessionMemory:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> SessionMemory:
-        """The memory that `to_json` wrote.
-
-        Raises:
-            CorruptionError: It wrote something else.
-        """
+        """The memory that `to_json` wrote."""
         try:
             stored = json.loads(text)
             memory = cls(

@@ -21,40 +21,6 @@ def vector_key(model: str, strategy: str, text: str) -> str:
     return blob_key(model, strategy, text)
 
 
-class VectorCache:
-    """Vectors on disk, at `cache/embeddings.sqlite` of a store, shared by every worker on the machine.
-
-    Examples:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     cache = VectorCache(Path(folder) / "embeddings.sqlite")
-        ...     cache.put({"a": np.array([0.6, 0.8])})
-        ...     vectors = cache.get(["a", "b"])
-        ...     cache.close()
-        >>> {key: vector.tolist() for key, vector in vectors.items()}
-        {'a': [0.60009765625, 0.7998046875]}
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._blobs = BlobCache(path)
-
-    def get(self, keys: Sequence[str]) -> dict[str, np.ndarray]:
-        """Vectors, float16 (dimension,), of those keys that have one."""
-        return {key: np.frombuffer(blob, dtype=STORED) for key, blob in self._blobs.get(keys).items()}
-
-    def put(self, vectors: Mapping[str, np.ndarray]) -> None:
-        """Keep vectors rounded to float16; a key that has one keeps it."""
-        self._blobs.put({key: np.asarray(vector, dtype=STORED).tobytes() for key, vector in vectors.items()})
-
-    def clear(self) -> None:
-        """Forget every vector."""
-        self._blobs.clear()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._blobs.close()
-
-
 class WeightsCache:
     """Term weights on disk, shared by every worker on the machine."""
 
@@ -72,24 +38,18 @@ class WeightsCache:
 
 
 class Embedded(NamedTuple):
-    """What an encoder made of a text.
+    """What an encoder made of a text."""
 
-    Attributes:
-        vector: float16 (dimension,).
-        tokens: int8 (stored tokens, width), where token embeddings are kept.
-        weights: Of its terms, where the encoder's sparse head weighs them.
-    """
-
-    vector: np.ndarray
-    tokens: np.ndarray | None = None
-    weights: TermWeights | None = None
+    vector: np.ndarray  # float16 (dimension,)
+    tokens: np.ndarray | None = None  # int8 (stored tokens, width), where they are kept
+    weights: TermWeights | None = None  # where the encoder has a sparse head
 
 
 class EmbeddedCache:
     """Vectors and, where they are kept, token embeddings and term weights, in one file; all of them name a text."""
 
     def __init__(self, path: Path, width: int | None, weighed_with: str = "") -> None:
-        self._vectors = VectorCache(path)
+        self._vectors = BlobCache(path)
         self._tokens = None if width is None else BlobCache(path)
         self._width = width
         self._weights = WeightsCache(path) if weighed_with else None
@@ -97,7 +57,7 @@ class EmbeddedCache:
 
     def get(self, keys: Sequence[str]) -> dict[str, Embedded]:
         """What is known of those keys."""
-        embedded = {key: Embedded(vector) for key, vector in self._vectors.get(keys).items()}
+        embedded = {key: Embedded(np.frombuffer(blob, STORED)) for key, blob in self._vectors.get(keys).items()}
         if self._tokens is not None and self._width is not None:
             blobs = self._tokens.get([_token_key(key) for key in embedded])
             embedded = {
@@ -115,7 +75,7 @@ class EmbeddedCache:
         return embedded
 
     def put(self, embedded: Mapping[str, Embedded]) -> None:
-        """Store what was made."""
+        """Keep what was made, vectors rounded to float16; a key that has some keeps it."""
         if self._tokens is not None:
             tokens = {_token_key(key): one.tokens.tobytes() for key, one in embedded.items() if one.tokens is not None}
             self._tokens.put(tokens)
@@ -123,7 +83,7 @@ class EmbeddedCache:
             self._weights.put(
                 {self._weights_key(key): one.weights for key, one in embedded.items() if one.weights is not None}
             )
-        self._vectors.put({key: one.vector for key, one in embedded.items()})
+        self._vectors.put({key: np.asarray(one.vector, STORED).tobytes() for key, one in embedded.items()})
 
     def _weights_key(self, key: str) -> str:
         return blob_key(key, "weights", self._weighed_with)

@@ -13,13 +13,9 @@ _LARGEST = 127  # of a stored component; −128 is left out, so that both signs 
 
 
 def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
-    """The projection that keeps most of what cosines between the sampled tokens are made of.
+    """The projection, (width, dimension), that keeps most of what cosines between sampled tokens are made of.
 
     The leading right singular vectors of the unit rows, not centred: inner products are to be kept, not variance.
-    Each vector's sign makes its largest component positive, so that the result is a function of the sample.
-
-    Returns:
-        float32 (width, dimension), orthonormal columns.
     """
     rows = unit_rows(np.asarray(sample, dtype=np.float64))
     _, vectors = np.linalg.eigh(rows.T @ rows)
@@ -29,27 +25,12 @@ def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
 
 
 def compressed(states: np.ndarray, projection: np.ndarray, pooling: int) -> np.ndarray:
-    """One text's token embeddings as they are stored.
-
-    Args:
-        states: float32 (tokens, width).
-        projection: (width, dimension).
-        pooling: How many tokens one stored vector stands for, on average; 1 keeps each.
-
-    Returns:
-        int8 (ceil(tokens / pooling), dimension): directions, whose lengths say nothing.
-    """
+    """One text's tokens as they are stored: int8 (ceil(tokens / pooling), dimension), directions of any length."""
     return quantised(ward_pooled(unit_rows(states @ projection), pooling))
 
 
 def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
-    """Means of Ward clusters of unit rows, `pooling` rows in a cluster on average, in order of first appearance.
-
-    Examples:
-        >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]])
-        >>> ward_pooled(rows, 2).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
-    """
+    """Means of Ward clusters of unit rows, `pooling` rows in a cluster on average, in order of first appearance."""
     wanted = -(-len(tokens) // pooling)
     if wanted == len(tokens):
         return tokens
@@ -88,15 +69,9 @@ def quantised(tokens: np.ndarray) -> np.ndarray:
 
 
 def max_similarities(query: np.ndarray, tokens: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """How well each text answers a query: mean over the query's tokens of the best cosine to a token of the text.
+    """Mean over a query's tokens of the best cosine to a token of each text: float32 (texts,), 0 without any.
 
-    Args:
-        query: Projected token embeddings of the query, (tokens, dimension), at least one row.
-        tokens: Of all texts, one text's after the other's, int8 (tokens, dimension) as `compressed` gives them.
-        counts: How many tokens each text has, (texts,).
-
-    Returns:
-        float32 (texts,), each in [−1, 1]; 0 for a text without tokens.
+    The texts' tokens stand one after the other, int8 (tokens, dimension), `counts` of each.
     """
     scores = np.zeros(len(counts), dtype=np.float32)
     filled = np.flatnonzero(counts)

@@ -48,31 +48,19 @@ class Weighing(NamedTuple):
 
 
 def find_model(settings: EmbeddingSettings) -> Model:
-    """The configured model's files, and what identifies them.
-
-    Raises:
-        ModelUnavailableError: The model cannot be found.
-    """
+    """The configured model's files, and what identifies them."""
     folder = locate(settings)
     return Model(folder, display_name(folder, settings), identity(folder))
 
 
 def model_at(name: str, setting: str) -> Model:
-    """The files of a model that a setting names by its folder or by its name on the hub.
-
-    Raises:
-        ModelUnavailableError: It cannot be found.
-    """
+    """The files of a model that a setting names by its folder or by its name on the hub."""
     folder = _located(name, setting)
     return Model(folder, _plain(_own_name(folder, name)), identity(folder))
 
 
 def locate(settings: EmbeddingSettings) -> Path:
-    """The folder with the model's files.
-
-    Raises:
-        ModelUnavailableError: There is no such folder and no such model on the hub, or the hub does not answer.
-    """
+    """The folder with the model's files; ModelUnavailableError where neither disk nor hub has it."""
     if settings.model == BUNDLED:
         return _unpacked(Path(settings.model_folder).expanduser())
     return _located(settings.model, "embedding.model")
@@ -94,11 +82,7 @@ def display_name(folder: Path, settings: EmbeddingSettings) -> str:
 
 
 def check_window(settings: EmbeddingSettings, folder: Path, longest: int | None) -> None:
-    """Refuse a window wider than a model reads.
-
-    Raises:
-        ConfigurationError: It is wider.
-    """
+    """Refuse a window wider than a model reads."""
     if longest is not None and settings.max_tokens > longest:
         raise ConfigurationError(
             f"embedding.max_tokens: {folder.name} reads at most {longest} tokens, found {settings.max_tokens}"

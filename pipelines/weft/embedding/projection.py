@@ -29,9 +29,6 @@ def stored_projection(
     """The projection at `path`, float32 (width, dimension); trained and put there first where there is none.
 
     Of several processes that train it at once the first one's stays, and all use that.
-
-    Raises:
-        ConfigurationError: The model's tokens are narrower than the dimension wanted.
     """
     if not path.exists():
         _put_first(path, _trained(encoder, vocabulary, settings))

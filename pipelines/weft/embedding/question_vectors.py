@@ -26,27 +26,9 @@ _MOST = 50_000  # vectors in a file, the newest: 40 MB of 384 numbers each
 
 
 class QuestionVectors:
-    """An encoder that writes down what it made of questions; shared by threads.
+    """An encoder that writes down what it made of questions, rounded to 16 bits; shared by threads.
 
-    Losing the file costs time and nothing else. Searchers of one store may write it at the same time: each writes a
-    whole file, and the last one stays. Vectors are rounded to 16 bits, read or not: they are the same bits always.
-
-    Args:
-        encode: From texts to unit rows, float32 (n, dimension).
-        path: The file; its name says what computed the vectors.
-
-    Examples:
-        >>> import tempfile
-        >>> asked = []
-        >>> def encode(texts):
-        ...     asked.extend(texts)
-        ...     return np.eye(len(texts), 16, dtype=np.float32)
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     path = Path(folder) / "questions.npz"
-        ...     first = QuestionVectors(encode, path)(list("abcdefghijklmnop"))
-        ...     again = QuestionVectors(encode, path)(["b"])
-        >>> again[0].tolist() == first[1].tolist(), len(asked)
-        (True, 16)
+    Searchers of one store may write the file at the same time: each writes a whole one, and the last stays.
     """
 
     def __init__(self, encode: Encode, path: Path) -> None:

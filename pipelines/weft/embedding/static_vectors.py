@@ -1,9 +1,7 @@
 """Static vectors of texts, distilled from the encoder in use: no forward pass, no download (CON-2).
 
-Every entry of the tokenizer's vocabulary is read once by the encoder itself, and what it makes of them is cut to the
-directions in which they differ most. A text is the mean of its tokens' vectors, each weighted by its rarity, as in
-Arora, Liang and Ma (ICLR 2017), eq. 1: a / (a + p). The p of a token is its share of the texts at hand, drawn towards
-Zipf's law by a fixed number of tokens: vocabularies list entries about from the most frequent on.
+A text is the mean of its tokens' vectors, each weighted by a / (a + p) (Arora, Liang and Ma, ICLR 2017, eq. 1). The p
+of a token is its share of the texts at hand, drawn towards Zipf's law by its place in the vocabulary.
 """
 
 from __future__ import annotations
@@ -73,11 +71,7 @@ def _reduced(vectors: Floats) -> Floats:
 
 
 def static_vectors(settings: EmbeddingSettings) -> StaticVectors:
-    """The static vectors of the configured encoder, distilled once and kept beside models, by the model's fingerprint.
-
-    Raises:
-        ModelUnavailableError: The model's files cannot be read.
-    """
+    """The static vectors of the configured encoder, distilled once and kept by the model's fingerprint."""
     model = find_model(settings)
     key = blob_key(_FORMAT, model.identity, settings.precision, str(settings.dimension), str(DIMENSION))
     path = Path(settings.model_folder).expanduser() / f"static-{model.name}-{key[:16]}.npy"
@@ -110,9 +104,7 @@ class StaticVectors:
         self._tokenizer = read_tokenizer(folder)
 
     def __call__(self, texts: Iterable[str]) -> Floats:
-        """Unit rows, float32 (n, dimension); zero for a text without tokens. A text's vector depends on the others only
-        through how often their tokens are. Of the texts no more than a batch is held at once.
-        """
+        """Unit rows, float32 (n, dimension), a batch at a time; zero for a text without tokens."""
         parts = [
             (np.concatenate([np.zeros(0, np.uint8), *some]), np.array([0, *map(len, some)]))
             for some in _batches(self._tokens(texts), _ROWS)

@@ -21,15 +21,9 @@ _MOST_WORDS = 200_000  # remembered; a source that has more distinct ones is no 
 
 
 class WordCounts:
-    r"""Number of tokens of texts in printable ASCII, by a tokenizer that splits at blanks and punctuation.
+    """Number of tokens of texts in printable ASCII, by a tokenizer that splits at blanks and punctuation.
 
-    What BERT's tokenizers do with such texts is known exactly: blanks part words, each punctuation mark is a token, and
-    a word's tokens are its own, whatever stands beside it. Other texts are not counted here.
-
-    Examples:
-        >>> words = WordCounts(["[MASK]"], len)
-        >>> words.count("ab (c)"), words.count("na\u00efve"), words.count("a [MASK]")
-        (5, None, None)
+    BERT's tokenizers do: each mark is a token, and a word's tokens are its own. Other texts are not counted here.
     """
 
     def __init__(self, special: list[str], count: Callable[[str], int]) -> None:
@@ -46,12 +40,7 @@ class WordCounts:
 
 
 def splits_at_words(definition: str) -> bool:
-    """Whether a tokenizer, given as the text of its `tokenizer.json`, is one that `WordCounts` counts for.
-
-    Examples:
-        >>> splits_at_words('{"model": {"type": "BPE"}}')
-        False
-    """
+    """Whether a tokenizer, given as the text of its `tokenizer.json`, is one that `WordCounts` counts for."""
     parts: dict[str, Any] = json.loads(definition)
     kinds = [(parts.get(name) or {}).get("type") for name in ("normalizer", "pre_tokenizer", "model")]
     return kinds == ["BertNormalizer", "BertPreTokenizer", "WordPiece"]
@@ -162,14 +151,7 @@ class PairReader:
 
 
 def level(lengths: Sequence[int], most: int) -> int:
-    """The greatest length to which the longest of some texts can be cut so that all together have at most `most`.
-
-    Where they have no more anyway, it is that of the longest.
-
-    Examples:
-        >>> level([3, 9, 5], 20), level([3, 9, 5], 15), level([3, 9, 5], 8)
-        (9, 7, 2)
-    """
+    """The greatest length to which the longest of some texts can be cut so that all together have at most `most`."""
     left = most
     for shorter, length in enumerate(sorted(lengths)):
         share = left // (len(lengths) - shorter)
@@ -180,20 +162,12 @@ def level(lengths: Sequence[int], most: int) -> int:
 
 
 def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:
-    """The token counter of the configured encoder: what chunking measures with.
-
-    Raises:
-        ModelUnavailableError: The model's tokenizer cannot be read.
-    """
+    """The token counter of the configured encoder: what chunking measures with."""
     return TokenCounter(locate(settings), settings.max_tokens)
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:
-    """A model's tokenizer, neither truncating nor padding.
-
-    Raises:
-        ModelUnavailableError: There is no readable `tokenizer.json`.
-    """
+    """A model's tokenizer, neither truncating nor padding."""
     file = folder / "tokenizer.json"
     try:
         tokenizer = Tokenizer.from_str(file.read_text(encoding="utf-8"))

@@ -1,8 +1,7 @@
 """Static vectors of short texts, from the input embeddings of the bundled model: no forward pass, no PyTorch.
 
-A text is the mean of its tokens' vectors, each weighted by its rarity, as in Arora, Liang and Ma (ICLR 2017), eq. 1.
-The model's vocabulary lists words from the most frequent on, so by Zipf's law the logarithm of a token's place in it
-grows as the logarithm of its rarity does.
+Tokens are weighted by their rarity (Arora, Liang and Ma, ICLR 2017), which by Zipf's law follows from their place in
+the vocabulary.
 """
 
 from __future__ import annotations
@@ -25,11 +24,7 @@ _LONGEST = 4096  # characters of a text that count
 
 
 class WordVectors:
-    """Vectors of texts by the words in them.
-
-    Raises:
-        ModelUnavailableError: The model's files cannot be read.
-    """
+    """Vectors of texts by the words in them."""
 
     def __init__(self, folder: Path) -> None:
         self._tokenizer = read_tokenizer(folder)
@@ -56,11 +51,5 @@ class WordVectors:
 
 @cache
 def load_word_vectors(settings: EmbeddingSettings) -> WordVectors:
-    """The bundled model's word vectors, whatever the configured encoder is: thresholds are of this measure.
-
-    They take 47 MB, once in a process.
-
-    Raises:
-        ModelUnavailableError: The bundled model cannot be read.
-    """
+    """The bundled model's word vectors, 47 MB once in a process: thresholds are of this measure."""
     return WordVectors(locate(settings.model_copy(update={"model": BUNDLED})))

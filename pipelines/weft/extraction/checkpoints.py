@@ -32,13 +32,9 @@ def onnx_file_of(settings: ExtractionSettings) -> str | None:
 
 
 def identify(settings: ExtractionSettings) -> str:
-    """What tells the configured checkpoint from any other, found out without loading its PyTorch weights.
+    """What tells the configured checkpoint from any other: the SHA-256 of a folder, the commit of a hub name.
 
-    Of a folder it is the SHA-256 of configuration and weights, and an ONNX file is opened; of a hub name, the commit.
-    Called once at the start of every run with entities, so that hours of work do not end in a missing model.
-
-    Raises:
-        ModelUnavailableError: There is no such folder or hub name, or what is there is not a whole checkpoint.
+    Called at the start of every run with entities, so that hours of work do not end in a missing model.
     """
     folder = Path(settings.source)
     try:

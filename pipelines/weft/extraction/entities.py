@@ -28,11 +28,7 @@ class EntityExtractor:
     """A recogniser that is loaded once and then asked in batches."""
 
     def __init__(self, settings: ExtractionSettings, *, threads: int = 1) -> None:
-        """Load the checkpoint.
-
-        Raises:
-            ModelUnavailableError: The checkpoint cannot be loaded; a run must stop at its start.
-        """
+        """Load the checkpoint."""
         self._settings = settings
         self._model = _load(settings, threads)
         self._tokenizer = self._model.data_processor.transformer_tokenizer

@@ -42,11 +42,7 @@ class LabelScores(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def scores_of(settings: ExtractionSettings) -> LabelScores:
-    """What lies beside the configured checkpoint; nothing where it is named by a hub, or has no such file.
-
-    Raises:
-        ModelUnavailableError: The file holds something else.
-    """
+    """What lies beside the configured checkpoint; nothing where it is named by a hub, or has no such file."""
     path = Path(settings.source) / SCORES_FILE
     try:
         return msgspec.json.decode(path.read_bytes(), type=LabelScores)

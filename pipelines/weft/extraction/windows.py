@@ -38,12 +38,7 @@ def words_of(text: str) -> list[str]:
 
 
 def windows(text: str, costs: Sequence[int], room: WindowLimits) -> list[Window]:
-    """Windows within `room` that together hold every word of `text`; a word too large for any has its own.
-
-    Examples:
-        >>> [(w.start, w.end) for w in windows("one two three", [1, 1, 1], WindowLimits(words=2, tokens=9, overlap=1))]
-        [(0, 7), (4, 13)]
-    """
+    """Windows within `room` that together hold every word of `text`; a word too large for any has its own."""
     spans = [match.span() for match in WORD.finditer(text)]
     cut: list[Window] = []
     first = last = 0
@@ -67,13 +62,7 @@ def _reach(first: int, costs: Sequence[int], room: WindowLimits) -> int:
 
 
 def without_overlaps(mentions: Iterable[Mention]) -> list[Mention]:
-    """Mentions that do not overlap, in text order: of two that do, the better scored stays, then the longer.
-
-    Examples:
-        >>> cut, whole = Mention(0, 3, "New", "location", 0.6), Mention(0, 8, "New York", "location", 0.9)
-        >>> [mention.text for mention in without_overlaps([cut, whole])]
-        ['New York']
-    """
+    """Mentions that do not overlap, in text order: of two that do, the better scored stays, then the longer."""
     retained: list[Mention] = []
     for mention in sorted(mentions, key=lambda m: (-m.score, m.start - m.end, m.start, m.label)):
         if all(mention.end <= other.start or other.end <= mention.start for other in retained):

@@ -1,8 +1,4 @@
-"""Building a generation from parts: merge the tables, index vectors and text side by side, seal.
-
-Every step is a task that a worker may run, and run again when the worker before it died; the process that builds
-holds no more than their results.
-"""
+"""Building a generation from parts: merge the tables, index vectors and text side by side, seal."""
 
 from __future__ import annotations
 
@@ -57,8 +53,9 @@ from weft.runtime.storage.tables import TableQueries
 
 REVISIONS_FILE = "revisions.parquet"
 
-_COLUMNS = {"content_hash": pa.string(), "revision": pa.string(), "overlap": pa.float64(), "since": pa.float64()}
-REVISIONS = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _COLUMNS.items()])
+REVISIONS = schemas.without_nulls(
+    content_hash=pa.string(), revision=pa.string(), overlap=pa.float64(), since=pa.float64()
+)
 """What took the place of contents that are gone: `overlap` of their texts, in (0, 1], and when the generation was made,
 in seconds since the epoch, that held the old text last."""
 
@@ -142,10 +139,7 @@ class RevisionTask:
 
 
 def write_revisions(task: RevisionTask) -> None:
-    """Write what took the place of contents that the generation before held, or those before it, and what stood where.
-
-    Time and memory follow the texts that came or went, not those that stayed; running it again writes the same.
-    """
+    """Write what took the place of contents of former generations, and what stood where."""
     merge = task.merge
     with TableQueries(task.work / "revisions", memory_mb=merge.memory_mb, threads=merge.threads) as queries:
         before = None if task.earlier is None else task.earlier / CHUNKS_FOLDER
@@ -207,13 +201,9 @@ class GenerationBuilder:
         self._earlier: Path | None = None
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
-        """Merge parts, index what came together, and write the manifest last.
+        """Merge parts, index what came together, and write the manifest last; parts and shards change no result.
 
-        The result does not depend on how documents are spread over parts, or on shards. Of documents with one URI
-        the one in the part whose name comes first stays; later ones become rows of `rejected`.
-
-        Raises:
-            StoreError: A content has no vector of an encoder that others have.
+        Of documents with one URI the one in the part whose name comes first stays; later ones are rows of `rejected`.
         """
         return self.index(self.merge(parts), parts, facts)
 

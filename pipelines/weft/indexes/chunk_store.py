@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -19,9 +19,8 @@ from weft.domain.chunks import Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import ContentHash
-from weft.indexes.cells import cell_reader
 from weft.indexes.former_places import FormerPlaces
-from weft.indexes.schemas import CHUNKS, chunk_reader, label_reader, table_to_chunks
+from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,25 +43,9 @@ class StoredDocument:
 
 
 class Occurrence:
-    """One place where a content stands: the chunk, and what is known of its document.
+    """One place where a content stands: the chunk, and what is known of its document."""
 
-    Most of what is found is never shown, so the chunk itself is decoded when it is asked for.
-    """
-
-    __slots__ = (
-        "_decode",
-        "_label",
-        "content_type",
-        "domain",
-        "facts",
-        "language",
-        "metadata",
-        "modified_at",
-        "place",
-        "title",
-        "trust_level",
-        "uri",
-    )
+    __slots__ = ("_decode", "_label", "content_type", "domain", "facts", "modified_at", "place", "title", "uri")
 
     def __init__(
         self, place: int, facts: StoredDocument, decode: Callable[[int], Chunk], label: Callable[[int], ChunkLabel]
@@ -75,10 +58,7 @@ class Occurrence:
         self.title = facts.title
         self.domain = facts.domain
         self.content_type = facts.content_type
-        self.language = facts.language
         self.modified_at = facts.modified_at
-        self.trust_level = facts.trust_level
-        self.metadata = facts.metadata
 
     @property
     def chunk(self) -> Chunk:
@@ -114,11 +94,7 @@ class ChunkStore:
     """Chunks and documents of one generation; files are opened at once and decoded on first use."""
 
     def __init__(self, folder: Path) -> None:
-        """Open `documents`, `chunks`, `contents` and `mentions` in a folder.
-
-        Raises:
-            CorruptionError: A file is not the Parquet file it should be.
-        """
+        """Open `documents`, `chunks`, `contents` and `mentions` in a folder."""
         self._loading = threading.RLock()
         try:
             # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
@@ -174,14 +150,9 @@ class ChunkStore:
         ]
 
     def occurrence_arrays(self, rows: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Every place that contents stand in, by row: int64 (places,) each.
+        """Places that contents stand in: position of the content in `rows`, place of the chunk, its document.
 
-        Returns:
-            Position of the content in `rows`, place of the chunk, and number of its document; contents in the order
-            asked, places of each by (URI, sequence), the representative first.
-
-        Raises:
-            IndexError: A row is outside the generation.
+        Contents in the order asked, places of each by (URI, sequence), the representative first.
         """
         places, counts = self._places_of(self._checked(rows))
         return np.repeat(np.arange(len(counts)), counts), places, self._places[0][places]
@@ -345,8 +316,6 @@ class ChunkStore:
     @cached_property
     def _revisions(self) -> tuple[np.ndarray, np.ndarray]:
         """Contents that are gone, sorted, and the row of what took the place of each."""
-        if "revisions" not in self._files:
-            return np.zeros(0, dtype="S64"), np.zeros(0, dtype=np.int64)
         gone, became = ([str(each) for each in self.table("revisions")[name].to_pylist()] for name in _REVISED)
         return np.array(gone, dtype="S64"), self.rows_of(became)
 
@@ -366,18 +335,6 @@ _BATCH = 1_024  # contents decoded at once while iterating
 
 
 def _facts(row: Mapping[str, Any]) -> StoredDocument:
-    return StoredDocument(
-        row["uri"],
-        row["title"],
-        Domain(row["domain"]),
-        ContentType(row["content_type"]),
-        row["language"],
-        row["modified_at"],
-        row["trust_level"],
-        json.loads(row["metadata"]),
-        row["intent"],
-        row["tier"],
-        row["validation"],
-        row["citations"],
-        row.get("indexed_at"),
-    )
+    read: dict[str, Callable[[Any], Any]] = {"domain": Domain, "content_type": ContentType, "metadata": json.loads}
+    names = (field.name for field in fields(StoredDocument))
+    return StoredDocument(**{name: read[name](row[name]) if name in read else row[name] for name in names})

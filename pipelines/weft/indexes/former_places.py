@@ -35,11 +35,7 @@ class FormerPlaces:
     """Places that are gone, by document."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Open the file among a generation's chunks; without a folder there are no such places.
-
-        Raises:
-            pa.ArrowInvalid: It is no Parquet file.
-        """
+        """Open the file among a generation's chunks; without a folder there are no such places."""
         self._file = None if folder is None else pq.ParquetFile(folder / FORMER_PLACES_FILE, memory_map=True)
 
     def of(self, uri: str) -> Iterator[FormerPlace]:

@@ -104,13 +104,7 @@ class Generation:
 
 
 def open_generation(folder: Path, *, verify: bool = True) -> Generation:
-    """Open a generation.
-
-    Raises:
-        StoreError: There is no such folder.
-        CorruptionError: It is of another format, or a file differs from the manifest; the message names it, expected
-            and found.
-    """
+    """Open a generation."""
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER)

@@ -35,12 +35,10 @@ SOURCES = "sources"
 """The fact that names where the documents came from."""
 
 SPARSE = "sparse"
-IMPACTS_MODULE = "weft.indexes.text.impact"
-"""What indexes weights of terms: a module that is loaded by this name where terms are weighed."""
 """The role of the model that weighs terms, and the fact that says what decided the weights besides their texts."""
 
-INSTRUCTIONS = "instructions"
-"""The fact that names the vector instructions of every processor that vectors were computed on."""
+IMPACTS_MODULE = "weft.indexes.text.impact"
+"""What indexes weights of terms: a module that is loaded by this name where terms are weighed."""
 
 ANSWERING = "answering"
 """The fact that says from when on a match counts as an answer (RET-15)."""
@@ -122,11 +120,6 @@ class Manifest(BaseModel):
         """The name of the encoder that weighed its terms; empty where it keeps no weights."""
         return self.models.get(SPARSE, "").partition("@")[0]
 
-    @property
-    def instructions(self) -> frozenset[str]:
-        """The vector instructions that vectors were computed with."""
-        return frozenset(self.facts.get(INSTRUCTIONS, ()))
-
 
 class RowsDigest:
     """SHA-256 over rows in their order, however they are cut into tables; times and run-specific keys are left out."""
@@ -167,12 +160,7 @@ def seal_with(folder: Path, facts: Mapping[str, object]) -> Manifest:
 
 
 def read_generation_manifest(folder: Path) -> Manifest:
-    """Read and check the manifest of a generation.
-
-    Raises:
-        StoreError: There is no such folder.
-        CorruptionError: The manifest is missing, not what was written, or of another format.
-    """
+    """Read and check the manifest of a generation."""
     values = read_manifest(folder)
     if values.get("format") != FORMAT:
         raise CorruptionError(

@@ -1,9 +1,4 @@
-"""Merging parts into the tables of a generation, in one canonical order and in bounded memory (ING-24, ING-25).
-
-Rows of unchanged documents come from the generation that is live; all others from the parts. Joining spills to disk,
-and sorting goes range by range, so that memory does not grow with the corpus; what is written depends on the rows
-alone, not on how they were spread over parts.
-"""
+"""Merging parts into the tables of a generation, in one canonical order and in bounded memory (ING-24, ING-25)."""
 
 from __future__ import annotations
 
@@ -121,11 +116,7 @@ class MergedTables:
 
 
 def merge_tables(task: Merge) -> MergedTables:
-    """Write every table of a generation; running it again writes the same.
-
-    Raises:
-        StoreError: A part says that a document is unchanged which the base does not hold, or merging fails.
-    """
+    """Write every table of a generation; running it again writes the same."""
     folder = task.out / CHUNKS_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     spill = task.work / "spill"

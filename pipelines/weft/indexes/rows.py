@@ -15,13 +15,9 @@ HASH = np.dtype("S64")
 
 @dataclass(frozen=True, eq=False)
 class RowSet:
-    """Contents that a filter lets through; made once per filter, shared by threads, compared by identity.
+    """Contents that a filter lets through; made once per filter, shared by threads, compared by identity."""
 
-    Attributes:
-        mask: bool (contents,).
-    """
-
-    mask: np.ndarray
+    mask: np.ndarray  # bool (contents,)
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -48,12 +44,7 @@ def hashes_of(column: pa.Array[Any]) -> np.ndarray:
 
 
 def rows_of(names: np.ndarray, hashes: np.ndarray) -> np.ndarray:
-    """The row of each name in sorted hashes; −1 where there is none.
-
-    Examples:
-        >>> rows_of(np.array([b"b", b"x"]), np.array([b"a", b"b"])).tolist()
-        [1, -1]
-    """
+    """The row of each name in sorted hashes; −1 where there is none."""
     if not len(hashes):
         return np.full(len(names), -1, dtype=np.int64)
     rows = np.minimum(np.searchsorted(hashes, names), len(hashes) - 1)

@@ -22,7 +22,6 @@ from weft.domain.documents import ContentType, Document, Domain, Rejection
 from weft.domain.ids import ContentHash
 from weft.domain.links import Link, LinkKind
 from weft.domain.matching import TermWeights
-from weft.indexes.cells import cell_reader
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:
@@ -33,20 +32,14 @@ def _optional(name: str, kind: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, kind)
 
 
+def without_nulls(**kinds: pa.DataType) -> pa.Schema:
+    """A schema of columns that hold no nulls."""
+    return pa.schema([_required(name, kind) for name, kind in kinds.items()])
+
+
 _STRINGS = pa.list_(_required("item", pa.string()))
-_LINKS = pa.list_(
-    _required(
-        "item",
-        pa.struct(
-            [
-                _required("kind", pa.string()),
-                _required("target", pa.string()),
-                _required("confidence", pa.float64()),
-                _required("declared", pa.bool_()),
-            ]
-        ),
-    )
-)
+_LINK = without_nulls(kind=pa.string(), target=pa.string(), confidence=pa.float64(), declared=pa.bool_())
+_LINKS = pa.list_(_required("item", pa.struct(list(_LINK))))
 
 DOCUMENTS = pa.schema(
     [
@@ -76,7 +69,7 @@ DOCUMENTS = pa.schema(
 `indexed_at` is when the first generation that held it was made, in seconds since the epoch; null where this is the one.
 """
 
-TEXTS = pa.schema([_required("uri", pa.string()), _required("text", pa.large_string())])
+TEXTS = without_nulls(uri=pa.string(), text=pa.large_string())
 """Every document's text, so that a store can be indexed anew without its sources (ING-15)."""
 
 UNCHANGED = pa.schema(
@@ -118,59 +111,29 @@ CHUNKS = pa.schema(
 )
 """One row per chunk: the fields of `domain.chunks.Chunk` under their own names."""
 
-QUESTIONS = pa.schema(
-    [
-        _required("text", pa.string()),
-        _required("content_hash", pa.string()),
-        _required("kind", pa.string()),
-        _required("rest", pa.large_string()),
-    ]
-)
+QUESTIONS = without_nulls(text=pa.string(), content_hash=pa.string(), kind=pa.string(), rest=pa.large_string())
 """Questions that a generation's own contents answer, each with what that content says without it (EVA-4)."""
 
-MENTIONS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("start", pa.int32()),
-        _required("end", pa.int32()),
-        _required("text", pa.string()),
-        _required("label", pa.string()),
-        _required("score", pa.float64()),
-    ]
+MENTIONS = without_nulls(
+    content_hash=pa.string(),
+    start=pa.int32(),
+    end=pa.int32(),
+    text=pa.string(),
+    label=pa.string(),
+    score=pa.float64(),
 )
 
-REJECTED = pa.schema(
-    [
-        _required("uri", pa.string()),
-        _required("reason", pa.string()),
-        _required("detail", pa.string()),
-    ]
-)
+REJECTED = without_nulls(uri=pa.string(), reason=pa.string(), detail=pa.string())
 
-CONTENTS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("first_chunk", pa.int64()),
-        _required("occurrences", pa.int32()),
-    ]
-)
+CONTENTS = without_nulls(content_hash=pa.string(), first_chunk=pa.int64(), occurrences=pa.int32())
 """Row i: the i-th content hash in order, where its occurrences start in `chunks.parquet`, and how many there are."""
 
-TOKENS = pa.schema(
-    [
-        _required("content_hash", pa.string()),
-        _required("encoder", pa.string()),
-        _required("count", pa.int32()),
-        _required("tokens", pa.large_binary()),
-    ]
-)
+TOKENS = without_nulls(content_hash=pa.string(), encoder=pa.string(), count=pa.int32(), tokens=pa.large_binary())
 """Schema of `tokens.parquet`: the stored token embeddings of one content, int8, `count` rows one after another."""
 
 _NUMBERS = pa.list_(_required("item", pa.int32()))
 
-WEIGHTS = pa.schema(
-    [_required("content_hash", pa.string()), _required("terms", _NUMBERS), _required("weights", _NUMBERS)]
-)
+WEIGHTS = without_nulls(content_hash=pa.string(), terms=_NUMBERS, weights=_NUMBERS)
 """Schema of `weights.parquet`: the learned weights of one content's terms, by id of the encoder's vocabulary."""
 
 MADE_WITH = b"made_with"
@@ -190,13 +153,7 @@ _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document) if field.name 
 
 def vectors_schema(dimension: int) -> pa.Schema:
     """Schema of `vectors.parquet`: one unit vector of `dimension` float16 numbers per content and encoder."""
-    return pa.schema(
-        [
-            _required("content_hash", pa.string()),
-            _required("encoder", pa.string()),
-            _required("vector", pa.list_(pa.float16(), dimension)),
-        ]
-    )
+    return without_nulls(content_hash=pa.string(), encoder=pa.string(), vector=pa.list_(pa.float16(), dimension))
 
 
 def chunks_to_table(chunks: Sequence[Chunk]) -> pa.Table:
@@ -212,11 +169,14 @@ def table_to_chunks(table: pa.Table) -> list[Chunk]:
 
 def chunk_reader(table: pa.Table) -> Callable[[int], Chunk]:
     """Reads single rows of `CHUNKS` as chunks: a few microseconds a row, where `table_to_chunks` is for many."""
-    columns = [
-        (name, column.combine_chunks() if (column := table[name]).num_chunks != 1 else column.chunk(0))
-        for name in _CHUNK_FIELDS
-    ]
-    return lambda row: Chunk(**{name: _restored(name, column[row].as_py()) for name, column in columns})
+    readers = [(name, cell_reader(table[name])) for name in _CHUNK_FIELDS]
+    return lambda row: Chunk(**{name: _restored(name, read(row)) for name, read in readers})
+
+
+def cell_reader(column: pa.ChunkedArray[Any]) -> Callable[[int], Any]:
+    """Reads the value of a row, from 0, as Python has it, and lists as tuples."""
+    array: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return lambda row: tuple(value) if isinstance(value := array[row].as_py(), list) else value
 
 
 def label_reader(table: pa.Table) -> Callable[[int], ChunkLabel]:
@@ -274,15 +234,7 @@ def rejections_to_table(rejections: Iterable[Rejection]) -> pa.Table:
 
 
 def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.ndarray, made_with: str = "") -> pa.Table:
-    """Vectors of one encoder as rows of `vectors_schema`.
-
-    Args:
-        vectors: Any float type, (n_hashes, dimension), unit rows; stored as float16.
-        made_with: What decided them besides their texts: vectors made otherwise are never mixed with them.
-
-    Raises:
-        ValueError: The number of vectors is not the number of hashes.
-    """
+    """Vectors of one encoder as rows of `vectors_schema`."""
     if vectors.ndim != 2 or len(vectors) != len(hashes):
         raise ValueError(f"expected {len(hashes)} vectors in rows, found shape {vectors.shape}")
     halves = np.ascontiguousarray(vectors, dtype=np.float16)
@@ -294,12 +246,7 @@ def vectors_to_table(hashes: Sequence[ContentHash], encoder: str, vectors: np.nd
 def tokens_to_table(
     hashes: Sequence[ContentHash], encoder: str, tokens: Sequence[np.ndarray], projection: str
 ) -> pa.Table:
-    """Token embeddings of one encoder as rows of `TOKENS`.
-
-    Args:
-        tokens: For each hash int8 (stored tokens, width).
-        projection: The file of the projection that they are under.
-    """
+    """Token embeddings of one encoder as rows of `TOKENS`."""
     columns: list[pa.Array[Any]] = [
         pa.array(hashes, pa.string()),
         pa.array([encoder] * len(hashes), pa.string()),

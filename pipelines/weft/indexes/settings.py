@@ -73,7 +73,6 @@ class GraphIndexSettings(Section):
     found_strength: float = Field(ge=0.0, le=1.0)
     similar_from: float = Field(ge=-1.0, le=1.0)
     aliases: AliasSettings
-    analytics: bool
 
 
 class MergeSettings(Section):

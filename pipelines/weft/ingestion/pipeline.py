@@ -93,8 +93,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder, earlier=base.earlier)
-        instructions = base.instructions_with(reporter.progress.encoded_with)
-        facts = facts_of(plan, models, weighing, sizes, base=base, instructions=instructions)
+        facts = facts_of(plan, models, weighing, sizes, base=base)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
         published = generation is None or plan.retrained or content_hash != base.content_hash

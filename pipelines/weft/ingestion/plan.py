@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pkgutil
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, INSTRUCTIONS, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
@@ -99,11 +99,7 @@ def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[st
 def items_of(plan: IndexPlan) -> SourceListing:
     """All items of the sources, in a fixed order, and what was left out while they were listed.
 
-    A declared source that cannot be read costs itself alone: it is among the broken ones.
-
-    Raises:
-        SourceError: A source that was named for this run, or every source, cannot be read at all, two files of
-            different sources would have one URI, or all that the sources hold is left out.
+    A declared source that cannot be read costs itself alone; one that was named for this run raises SourceError.
     """
     listings = [list_source(source, plan.ingest, store=plan.store) for source in plan.sources]
     broken: dict[Path, str] = {}
@@ -127,11 +123,7 @@ def items_of(plan: IndexPlan) -> SourceListing:
 def with_stored(
     plan: IndexPlan, listing: SourceListing, catalog: Catalog, generation: GenerationId | None
 ) -> SourceListing:
-    """The listing, with the live documents of sources that cannot be read; without any source, all live documents.
-
-    Raises:
-        NothingPublishedError: There is neither a source nor a live generation.
-    """
+    """The listing, with the live documents of sources that cannot be read; without any source, all live documents."""
     if not plan.places:
         return stored_items(plan, catalog, generation)
     if not listing.broken or generation is None:
@@ -151,11 +143,7 @@ def units_of(plan: IndexPlan, listing: SourceListing) -> list[Unit]:
 def stored_items(
     plan: IndexPlan, catalog: Catalog, generation: GenerationId | None, *, prefixes: tuple[str, ...] = ()
 ) -> SourceListing:
-    """The documents of the live generation.
-
-    Raises:
-        NothingPublishedError: There is no live generation.
-    """
+    """The documents of the live generation."""
     if generation is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(generation)
@@ -164,11 +152,7 @@ def stored_items(
 
 
 def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:
-    """Check that there is something to publish.
-
-    Raises:
-        SourceError: No item became a document.
-    """
+    """Check that there is something to publish."""
     if not progress.counts.get("documents", 0) + progress.counts.get("unchanged", 0):
         sources = [str(place) for place in plan.places]
         raise SourceError(f"nothing to index in {sources}: {progress.rejected or 'no files'}")
@@ -179,21 +163,12 @@ def _by_reason(left_out: Mapping[SkipReason, int], prefix: str = "") -> dict[str
 
 
 def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
-    """The plan with the arithmetic of each encoder named, so that no worker chooses one by its own processor (ARC-9).
-
-    Raises:
-        ConfigurationError: Another precision is asked for, and not everything is made anew.
-    """
+    """The plan with each encoder's arithmetic named, so that no worker chooses one by its processor (ARC-9)."""
     return replace(plan, embedding=pinned(plan.embedding, made_in, moving=plan.full))
 
 
 def models_of(plan: IndexPlan) -> list[Model]:
-    """The files of each encoder, in the order of the settings.
-
-    Raises:
-        ModelUnavailableError: A model cannot be found.
-        ConfigurationError: Two encoders have one name.
-    """
+    """The files of each encoder, in the order of the settings."""
     models = [find_model(settings) for settings in plan.embedding.encoders]
     names = [model.name for model in models]
     if len(set(names)) < len(names):
@@ -202,11 +177,7 @@ def models_of(plan: IndexPlan) -> list[Model]:
 
 
 def weighing_of(plan: IndexPlan, models: Sequence[Model]) -> Weighing | None:
-    """How terms are weighed; None where they are not.
-
-    Raises:
-        ModelUnavailableError: The model that is to do so cannot be found.
-    """
+    """How terms are weighed; None where they are not."""
     if not plan.embedding.sparse.model:
         return None
     weighing: Weighing = pkgutil.resolve_name(f"{SPARSE_MODULE}:weighing_of")(
@@ -225,7 +196,7 @@ def reading_of(
         *made_with_of(plan, models),
         *([] if weighing is None else [weighing.made_with]),
         json.dumps(_extracted_with(plan), sort_keys=True),
-        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model", "instruction", "characters"}),
+        plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model"}),
     )
     return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live)
 
@@ -272,7 +243,6 @@ def facts_of(
     sizes: ActiveSizes,
     *,
     base: Base,
-    instructions: Collection[str],
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     sources = [escaped(str(place)) for place in plan.places] or base.sources
@@ -284,7 +254,6 @@ def facts_of(
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
         PRECISIONS: precisions_of(plan.embedding),
-        INSTRUCTIONS: sorted(instructions),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
         **weighed,
         SOURCES: sources,
@@ -293,11 +262,7 @@ def facts_of(
 
 
 def _extracted_with(plan: IndexPlan) -> dict[str, object]:
-    """What decides the mentions of a text besides itself; nothing where none are looked for.
-
-    Raises:
-        ModelUnavailableError: The checkpoint is not there.
-    """
+    """What decides the mentions of a text besides itself; nothing where none are looked for."""
     if not plan.extraction.enabled:
         return {}
     return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": identify(plan.extraction)}

@@ -1,11 +1,7 @@
 """A generation's own questions: made as it is built, so that the first night has something to measure (EVA-4).
 
-Contents are in the order of their hashes, so the first of them are a fair sample. The choice depends only on the
-contents, and most questions stay the same if most contents do.
-
-What a content says of itself, asked, should find the rest of it. The text that is asked with is no part of what is to
-be found, or finding it would show nothing. Taking one sentence out of a passage and asking for the passage is the
-inverse cloze task (Lee, Chang and Toutanova, ACL 2019).
+What a content says of itself, asked, should find the rest of it: the inverse cloze task (Lee, Chang and Toutanova, ACL
+2019). Contents come in the order of their hashes, so the first of them are a fair sample.
 """
 
 from __future__ import annotations
@@ -139,19 +135,7 @@ class AskableText:
 
 
 def question_in(content: AskableText) -> ContentQuestion | None:
-    """The first question of a content: a declared phrase, a docstring, a heading, a title, or a sentence.
-
-    Returns:
-        None where nothing can be asked, or too little is left to be found.
-
-    Examples:
-        >>> said = "Boxes of many sizes: they hold what is sold, and stand by the door until a cart takes them away."
-        >>> asked = question_in(
-        ...     AskableText(text=said, content_type=ContentType.MARKDOWN, headings=["Boxes of many sizes"])
-        ... )
-        >>> asked.kind, asked.text, asked.rest[:12]
-        ('heading', 'Boxes of many sizes', ': they hold ')
-    """
+    """The first question of a content: a declared phrase, a docstring, a heading, a title, or a sentence."""
     for kind, question, rest in _candidates(content):
         words, left = _words(question), _words(rest)
         least = _SENTENCE_WORDS.start if kind in ("docstring", "sentence") else _NAME_WORDS

@@ -21,11 +21,7 @@ _SECTIONS = ("ingest", "chunking", "extraction", "embedding", "index")
 
 
 def record(tracking: Tracking, plan: IndexPlan, outcome: IndexOutcome, manifest: Manifest, *, now: float) -> None:
-    """Record a run in the experiment `indexing`, named by its generation.
-
-    Raises:
-        TrackingUnavailableError: MLflow does not answer; the generation is live all the same.
-    """
+    """Record a run in the experiment `indexing`, named by its generation."""
     tags = {"weft.generation": outcome.generation, "weft.published": str(outcome.published).lower()}
     with tracking.run(EXPERIMENT, outcome.generation, tags) as run:
         run.parameters(parameters_of(plan))
@@ -46,10 +42,7 @@ def parameters_of(plan: IndexPlan) -> dict[str, object]:
 
 
 def metrics_of(outcome: IndexOutcome, manifest: Manifest) -> dict[str, float]:
-    """Counts, rates per second, counts by reason, type, domain and language, and the recall of each encoder's index.
-
-    Rates are over the whole run, building and publishing included.
-    """
+    """Counts, rates per second, counts by reason, type, domain and language, and the recall of each encoder's index."""
     facts = asdict(outcome)
     counts = {name: float(value) for name, value in facts.items() if type(value) in {int, float}}
     rates = {f"{name}_per_second": counts[name] / max(outcome.seconds, 1e-9) for name in _RATES}

@@ -17,9 +17,6 @@ REJECTED = "rejected:"
 LEFT_OUT = "left_out:"
 """Prefix of counts of entries that listing the sources left out, by reason."""
 
-ENCODED_WITH = "encoded_with:"
-"""Prefix of counts of texts that were embedded, by the vector instructions of the processor."""
-
 NO_SUMMARY = "summary_crashed"
 """The reason noted for a document that summing up failed at."""
 
@@ -89,23 +86,13 @@ class IndexProgress:
         """Entries of sources that are not read, by reason."""
         return self._by_reason(LEFT_OUT)
 
-    @property
-    def encoded_with(self) -> frozenset[str]:
-        """The vector instructions of all processors that texts were embedded on."""
-        return frozenset(self._by_reason(ENCODED_WITH))
-
     def _by_reason(self, prefix: str) -> dict[str, int]:
         counts = self.counts.items()
         return dict(sorted((name.removeprefix(prefix), count) for name, count in counts if name.startswith(prefix)))
 
     @property
     def seconds_left(self) -> float | None:
-        """Time that what is left in this phase takes at the pace of what was done; None before the first of it.
-
-        Examples:
-            >>> IndexProgress("indexing", total=4, begun=5.0, now=5.0).after({"chunks": 3}, now=15.0).seconds_left
-            30.0
-        """
+        """Time that what is left in this phase takes at the pace of what was done; None before the first of it."""
         if self.worked is None:
             return None
         return self.pace * (self.total - self.done if self.work is None else self.work)
@@ -176,10 +163,7 @@ def outcome_of(
     broken: Mapping[Path, str],
     unmet_relations: Sequence[str] = (),
 ) -> IndexOutcome:
-    """The outcome of a run.
-
-    A content that was taken from the generation before counts among the cache hits: what models make of it was there.
-    """
+    """The outcome of a run."""
     counts, rejected = Counter(dict(progress.counts)), merged.summaries["rejected"]
     return IndexOutcome(
         generation=generation,

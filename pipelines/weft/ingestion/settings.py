@@ -91,15 +91,8 @@ class PoolSettings(Section):
     def sized(self, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
         """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
 
-        There are as many encoders as CPUs; with extraction, which takes several times the work of embedding, there are
-        as many extractors, and half as many encoders beside them. Readers are few, and where their share of the CPUs is
-        none that is whole, those that find entities or embed read for themselves: a process of its own would cost more.
-        The CPUs that all actors hold together stay below the cluster's, whatever the numbers: so every actor starts,
-        and the stream cannot get stuck.
-
-        Examples:
-            >>> PoolSettings(readers=0, encoders=0, few=0).sized(cpus=2, extraction=False)
-            Pools(readers=0, extractors=0, encoders=2, cpus_each=0.6666666666666666)
+        Extraction takes several times the work of embedding. The CPUs that all actors hold together stay below the
+        cluster's, so every actor starts, and the stream cannot get stuck.
         """
         readers = self.readers or int(cpus * _CHUNKING_SHARE)
         extractors = cpus if extraction else 0

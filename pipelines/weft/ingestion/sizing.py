@@ -37,8 +37,7 @@ def active_sizes(
 ) -> ActiveSizes:
     """The sizes of every domain, chosen from what is believed of them.
 
-    Evidence counts as on the newest day that it tells of, not as of now, so that the same evidence always gives
-    the same sizes. Sizes equal to those of the generation before keep the version that put them in force.
+    Evidence counts as on the newest day that it tells of, so that the same evidence always gives the same sizes.
     """
     beliefs = read_sizing(priors, evidence, last_day(evidence) or 0)
     domains = {}

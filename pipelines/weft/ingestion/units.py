@@ -31,17 +31,11 @@ _DOCUMENT_BYTES = 300  # of text that take as long as a document costs besides i
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One group of items and what the stages made of it so far.
+    """One group of items and what the stages made of it so far."""
 
-    Attributes:
-        number: Position of the group, from 0: with the items it makes the unit's results reproducible (ARC-9).
-        tables: Arrow tables by name, in the shapes of `indexes.schemas`.
-        counts: What was done, by name; adding the counts of all units gives the run's.
-    """
-
-    number: int
+    number: int  # from 0: with the items it makes the results reproducible (ARC-9)
     items: Sequence[SourceItem]
-    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)  # in the shapes of `indexes.schemas`
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -99,17 +93,7 @@ class WritePart(UnitWorker):
 
 
 def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
-    """Units of neighbouring items that hold `size` documents or `UNIT_BYTES` of files or more, but for the last one.
-
-    Examples:
-        >>> from weft.ingestion.sources.items import FileItem
-        >>> items = [FileItem("/r", (name,), f"r/{name}") for name in "abc"]
-        >>> [len(unit.items) for unit in grouped(items, 2)]
-        [2, 1]
-        >>> large = [FileItem("/r", (name,), f"r/{name}", size=40_000) for name in "abc"]
-        >>> [len(unit.items) for unit in grouped(large, 9)]
-        [2, 1]
-    """
+    """Units of neighbouring items that hold `size` documents or `UNIT_BYTES` of files or more, but for the last one."""
     group: list[SourceItem] = []
     number = documents = total = 0
     for item in items:
@@ -126,9 +110,7 @@ def grouped(items: Iterable[SourceItem], size: int) -> Iterator[Unit]:
 def shuffled(units: Iterable[Unit]) -> list[Unit]:
     """Units in an order that is always the same, and in which those that are done say what the others will take.
 
-    Neighbours are of one kind: a folder of tests costs another time for a byte than one of generated code. A unit of
-    twice `UNIT_BYTES` or more, which holds a long file, comes first, the longest before all: nobody waits for it at the
-    end.
+    A unit of twice `UNIT_BYTES` or more comes first, the longest before all: nobody waits for it at the end.
     """
     mixed = list(units)
     random.Random(0).shuffle(mixed)  # noqa: S311  nothing is kept secret by it
@@ -147,11 +129,7 @@ def pack(unit: Unit) -> pa.Table:
 
 
 def unpack(row: pa.Table) -> Unit:
-    """The unit in a table of one row.
-
-    Raises:
-        ValueError: There is another number of rows.
-    """
+    """The unit in a table of one row."""
     if row.num_rows != 1:
         raise ValueError(f"expected one unit, found {row.num_rows}")
     tables = {
@@ -201,11 +179,7 @@ def write_part(folder: Path, unit: Unit) -> Path:
 
 
 def written_parts(folder: Path, units: Sequence[Unit]) -> list[Path]:
-    """The parts of all units, each looked up by its name: a network file system may list a folder as it was.
-
-    Raises:
-        StoreError: One is missing.
-    """
+    """The parts of all units, each looked up by its name: a network file system may list a folder as it was."""
     parts = [part_of(folder, unit) for unit in units]
     if missing := [part.name for part in parts if not part.is_dir()]:
         raise StoreError(

@@ -161,12 +161,7 @@ class Verdict:
 
 
 def is_praised(past: PastVerdicts | None) -> bool:
-    """Whether more people called a result right than wrong for a question and near ones: they know more than a match.
-
-    Examples:
-        >>> [is_praised(past) for past in (None, PastVerdicts(right=1), PastVerdicts(right=2, wrong=1, own=False))]
-        [False, True, False]
-    """
+    """Whether more people called a result right than wrong: they know more than a match."""
     if past is None:
         return False
     return past.own if past.own is not None else past.right + past.near_right > past.wrong + past.near_wrong
@@ -234,12 +229,9 @@ def chance(match: MatchFeatures, calibration: ScoreCalibration | None) -> float 
 
 
 def with_verdict_request(results: Sequence[RankedResult], query_id: str, chance: float) -> tuple[RankedResult, ...]:
-    """The results, one of which a verdict is asked for now and then, whatever it is and wherever it stands.
+    """The results, one of which a verdict is asked for now and then: drawn by the query's id, so that answers repeat.
 
-    People judge what they came to: further up, and where nothing above was good enough. Who is asked about a result
-    drawn at random speaks for all that is shown. The draw is the query's own, so that an answer repeats to the bit.
-    Where the same was asked before, what came of it brought the right results here, and how well they match says less:
-    nobody is asked.
+    One that is drawn at random speaks for all that is shown. Where the same was asked before, nobody is asked.
     """
     if not results or not chance:
         return tuple(results)
@@ -341,11 +333,9 @@ def scored(candidates: RankingBatch) -> ScoreComponents:
 
 
 def rank_confidence(results: ScoreComponents, draws: WeightDraws) -> list[float | None]:
-    """For each result, in their order, the probability that it belongs above the next.
+    """For each result the probability that it belongs above the next: P(score_i > score_{i+1}), ties counted half.
 
-    P(score_i > score_{i+1}), ties counted half, over draws from the posterior. Where the beliefs are right, of all
-    neighbours with probability p a share of p stands in the order that the true weights would give. The last
-    result, and results whose scores rest on no learned weight, have none.
+    Over draws from the posterior; None of the last result, and where no learned weight ranks.
     """
     count = len(results.fixed)
     if count < 2 or not results.learned.all():
@@ -377,9 +367,7 @@ def propensities(
 ) -> list[float]:
     """For each result of an exploring search the probability that it shows it at the rank that it has.
 
-    The share of draws of the weights that give it the rank, the draw that was made among them: never 0, so that
-    feedback can be weighed by its inverse (Horvitz and Thompson, JASA 1952). Where no learned weight ranks, nothing
-    is explored and the probability is 1.
+    The share of draws that give it the rank, the draw made among them: never 0 (Horvitz and Thompson, JASA 1952).
     """
     if not contenders.learned.all():
         return [1.0] * len(shown)

@@ -103,10 +103,9 @@ def with_contexts(
     moved: Callable[[RankedResult], float],
     settings: ContextSettings,
 ) -> tuple[RankedResult, ...]:
-    """Results with their contexts.
+    """Results with their contexts: first every own chunk, then, from the best result on, what surrounds it.
 
-    Every result's own chunk comes before anything around it; then, from the best result on, what surrounds it, the most
-    telling first, as far as the budget goes. A chunk stands in one context, that of the best result it belongs to.
+    A chunk stands in one context, that of the best result it belongs to.
     """
     wanted = [_wanted(result, kind, neighbours, moved(result), settings) for result in results]
     budget = settings.max_context_tokens
@@ -148,16 +147,7 @@ def _part(role: Role, chunk: Chunk) -> ContextPart:
 
 
 def reach_of(kind: QueryType, confidence: float, *, moved: float, settings: ContextSettings) -> Reach:
-    """The reach of one result's context.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.context
-        >>> [reach_of(QueryType.SPECIFIC, sure, moved=0.0, settings=tuned).value for sure in (0.9, 0.7, 0.3)]
-        ['chunk', 'parent', 'level_up']
-        >>> reach_of(QueryType.SPECIFIC, 0.9, moved=0.1, settings=tuned).value
-        'parent'
-    """
+    """The reach of one result's context."""
     if kind is QueryType.HOW:
         return Reach.REFERENCES
     if kind is QueryType.DEBUG:

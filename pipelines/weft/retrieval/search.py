@@ -101,10 +101,7 @@ class Resources:
         return sum(not is_doubtful(match, bound) for match in features)
 
     def name_of(self, row: int) -> str:
-        """What a content is called: title and URI of its document, its headings and its symbol.
-
-        The title of code is a sentence about it, which names nothing.
-        """
+        """What a content is called: title and URI of its document, its headings and its symbol."""
         place = self.snapshot.generation.chunks.contents([row])[0].occurrences[0]
         title = "" if place.content_type is ContentType.CODE else place.title or ""
         return " ".join((title, place.uri, *place.label.heading_path, place.label.symbol or ""))

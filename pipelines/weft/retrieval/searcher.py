@@ -51,11 +51,9 @@ class Searcher:
 
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
     request that comes `refresh_s` after the last look. If reading beliefs took longer than `LOOK_MS`, they are then
-    read in the background, and requests go on with the former ones. Reading takes at most the share `LOOK_SHARE` of the
-    time, unless that would leave a decision unseen for `FOLLOW_S`. The first request after a longer pause waits for
-    what is live by then, instead of answering from before the pause. A search remembers nothing by itself: what a
-    session remembers is part of its query and of its answer, and `memories` keeps it in between for queries that name a
-    session and bring none along.
+    read in the background; reading takes at most the share `LOOK_SHARE` of the time, unless that would leave a decision
+    unseen for `FOLLOW_S`. What a session remembers is part of its query and of its answer, and `memories` keeps it in
+    between for queries that name a session and bring none along.
     """
 
     LOOK_MS = 50.0  # of a search's own time: the goal for all of it is 60

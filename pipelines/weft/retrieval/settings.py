@@ -153,7 +153,7 @@ class GraphSettings(Section):
 class DegreeSettings(Section):
     """How well connected contents are."""
 
-    edge_weights: Mapping[EdgeKind, Share]  # of kinds that `retrieval.edge_weights` does not name, or otherwise
+    references: Share  # weight of each kind of reference
     cap: Share
     excluded_tiers: tuple[str, ...]
 
@@ -219,21 +219,14 @@ class ProcessSettings(Section):
     least_queries: Count
 
     def worth(self, queries: int) -> int:
-        """How many processes so many queries are worth; 1 is the one that asks.
-
-        Examples:
-            >>> rules = ProcessSettings(processes=0, least_queries=1000)
-            >>> [rules.worth(queries) for queries in (1, 1999, 2000, 9500)]
-            [1, 1, 2, 9]
-            >>> rules.model_copy(update={"processes": 4}).worth(9500)
-            4
-        """
+        """How many processes so many queries are worth; 1 is the one that asks."""
         return max(1, min(self.processes or queries, queries // self.least_queries))
 
 
 SEARCHING = tuple(channel for channel in Channel if channel is not Channel.ANSWERED)
 """Channels that search a generation; what was answered before is looked up in verdicts (LRN-23)."""
 _FOLLOWING = frozenset({Channel.GRAPH, Channel.DEGREE})
+_REFERENCES = (EdgeKind.IMPORTS, EdgeKind.REFERENCES, EdgeKind.TESTS, EdgeKind.CITES)
 
 
 class RetrievalSettings(Section):
@@ -291,4 +284,4 @@ class RetrievalSettings(Section):
     @property
     def degree_weights(self) -> Mapping[EdgeKind, float]:
         """What each kind of edge counts for in degree."""
-        return {**self.edge_weights, **self.degree.edge_weights}
+        return {**self.edge_weights, **dict.fromkeys(_REFERENCES, self.degree.references)}

@@ -6,7 +6,7 @@ from weft.chunking.chunker import chunk_document
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import ContentType, Document, Domain
 from weft.embedding.tokens import load_token_counter
-from weft.ingestion.parser.child import Request, bounded, cut
+from weft.ingestion.parser.parser import Request, bounded, cut
 from weft.settings import load_settings
 
 SIZES = ChunkSizes(max_tokens=30, target_tokens=20, min_tokens=4, overlap_tokens=5)

@@ -28,9 +28,9 @@ from weft.retrieval.snapshot.filters import matches
 def test_a_folder_holds_all_that_lies_below_it(wanted: str, found: bool) -> None:
     """ING-2, RET-4: the hierarchy of folders is a path to filter by, name by name."""
     place = a_place("site/docs/guides/a.md", "Text.", metadata={"folder": "site/docs/guides", "team": "a/b"})
-    assert matches(place, {"folder": wanted}) is found
-    assert matches(place, {"team": "a"}) is False
-    assert matches(a_place("a", "Text."), {"folder": wanted}) is False
+    assert matches(place.facts, {"folder": wanted}) is found
+    assert matches(place.facts, {"team": "a"}) is False
+    assert matches(a_place("a", "Text.").facts, {"folder": wanted}) is False
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,14 @@ def test_a_folder_holds_all_that_lies_below_it(wanted: str, found: bool) -> None
 def test_facts_that_every_document_has_can_be_asked_for(filters: dict[str, str], found: bool) -> None:
     """RET-4: domain, type, language and date, all of those asked for at once."""
     facts = {"domain": Domain.CODE, "content_type": ContentType.CODE, "language": "en", "modified_at": 86_400.0}
-    assert matches(a_place("a.py", "Text.", **facts), filters) is found
+    assert matches(a_place("a.py", "Text.", **facts).facts, filters) is found
 
 
 def test_what_a_document_declares_comes_first() -> None:
     """RET-4: metadata of the same name means what its source says."""
     place = a_place("a", "Text.", metadata={"type": "ticket", "language": "python"}, language="en")
-    assert matches(place, {"type": "ticket", "language": "python"})
-    assert not matches(place, {"type": "text"})
+    assert matches(place.facts, {"type": "ticket", "language": "python"})
+    assert not matches(place.facts, {"type": "text"})
 
 
 FRONT = """---
@@ -86,13 +86,13 @@ def test_what_front_matter_says_is_asked_for_as_it_is_written(stated: str) -> No
     found = searcher.search(a_query("lantern", filters={name: value}))
     assert [result.uris for result in found.results] == [("norway",)]
     place = a_place("a", "Text.", metadata=facts.metadata)
-    assert matches(place, {"tags": facts.metadata["tags"]})
-    assert not any(matches(place, {"tags": each}) for each in ("re", "deep", "[", "red, 1.10"))
+    assert matches(place.facts, {"tags": facts.metadata["tags"]})
+    assert not any(matches(place.facts, {"tags": each}) for each in ("re", "deep", "[", "red, 1.10"))
 
 
 def test_an_undated_document_is_neither_before_nor_after() -> None:
     """RET-4."""
-    assert not any(matches(a_place("a", "Text."), {name: "1970-01-02"}) for name in ("since", "until"))
+    assert not any(matches(a_place("a", "Text.").facts, {name: "1970-01-02"}) for name in ("since", "until"))
 
 
 @pytest.mark.parametrize("modified_at", [0.0, None])

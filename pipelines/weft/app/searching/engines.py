@@ -5,15 +5,15 @@ from __future__ import annotations
 import gc
 import json
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import BUNDLED, probes
 from weft.domain.errors import NothingPublishedError
-from weft.embedding.encoders.precision import INT8_REVISION, UNKNOWN, Arithmetic, arithmetic_of, pinned
+from weft.embedding.encoders.precision import INT8_REVISION, instructions_of, pinned, precisions_of
 from weft.embedding.models import SPARSE_MODULE, locate
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.embedding.question_vectors import QuestionVectors
@@ -46,7 +46,7 @@ class Engines:
     pairs: PairScorer | None = None  # A cross-encoder for the best candidates; None where none is configured
     # what is searched instead of a snapshot; of one that it made itself, that one
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
-    arithmetic: Arithmetic = UNKNOWN  # how queries are encoded here
+    precisions: Mapping[str, str] = field(default_factory=dict)  # of each encoder by its name; empty where not known
 
 
 LoadEngines = Callable[[Settings], Engines]
@@ -62,18 +62,20 @@ def load_engines(settings: Settings) -> Engines:
     cross_encoder = settings.retrieval.rerank.cross_encoder
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
-    pairs, arithmetic = load_pair_encoder(cross_encoder, embedding.device, **threads), arithmetic_of(embedding)
+    pairs, precisions = load_pair_encoder(cross_encoder, embedding.device, **threads), precisions_of(embedding)
     if not embedding.sparse.model:
-        return Engines(encoders, None, pairs, arithmetic=arithmetic)
+        return Engines(encoders, None, pairs, precisions=precisions)
     load_terms = pkgutil.resolve_name(f"{SPARSE_MODULE}:load_for_queries")
     first, terms = load_terms(embedding.model_copy(update=threads), encoders[0])
-    return Engines([first, *encoders[1:]], terms, pairs, arithmetic=arithmetic)
+    return Engines([first, *encoders[1:]], terms, pairs, precisions=precisions)
 
 
-def source_of(settings: Settings, clock: Clock = system_clock, *, arithmetic: Arithmetic = UNKNOWN) -> CatalogSource:
+def source_of(
+    settings: Settings, clock: Clock = system_clock, *, precisions: Mapping[str, str] | None = None
+) -> CatalogSource:
     """What says what is live in the store of the settings."""
     catalog = Catalog(Path(settings.storage.root))
-    return CatalogSource(catalog, settings.priors, clock=clock, arithmetic=arithmetic)
+    return CatalogSource(catalog, settings.priors, clock=clock, precisions=precisions)
 
 
 @contextmanager
@@ -89,7 +91,7 @@ def searching(
     """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened."""
     encoder, *further = engines.encoders
     rules = settings.retrieval
-    vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.arithmetic))
+    vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.precisions))
     keep_freed_memory(FREED_BYTES)
     with (
         linear_algebra_threads(PRODUCT_THREADS),
@@ -123,14 +125,15 @@ def searching(
             gc.unfreeze()
 
 
-def _vectors_file(settings: Settings, arithmetic: Arithmetic) -> Path:
+def _vectors_file(settings: Settings, precisions: Mapping[str, str]) -> Path:
     """Where the store has vectors of past questions; the name says what computed them, down to the model's files."""
     folder = locate(settings.embedding)
     files = [
         (path.name, status.st_size, status.st_mtime_ns) for path in files_below(folder) for status in [path.stat()]
     ]
     made_with = settings.embedding.model_dump(mode="json", include={"max_tokens", "dimension"})
-    facts = [str(folder), files, made_with, dict(arithmetic.precisions), arithmetic.instructions, INT8_REVISION]
+    processor = instructions_of(settings.embedding.device)
+    facts = [str(folder), files, made_with, dict(precisions), processor, INT8_REVISION]
     return Path(settings.storage.root) / "cache" / f"questions-{blob_key(json.dumps(facts, sort_keys=True))[:16]}.npz"
 
 
@@ -142,7 +145,7 @@ def opened(settings: Settings) -> Iterator[Searcher]:
         # What is imported and opened here stays.
         with uncollected():
             engines, memories = load_engines(settings), Catalog(Path(settings.storage.root)).memories
-            source = source_of(settings, arithmetic=engines.arithmetic)
+            source = source_of(settings, precisions=engines.precisions)
             searcher = undo.enter_context(searching(settings, engines, source, memories=memories))
         yield searcher
 

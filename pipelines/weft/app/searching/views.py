@@ -71,7 +71,7 @@ class _SharedEngines:
     def __init__(self, settings: Settings, load: LoadEngines) -> None:
         self._decides = _deciding(settings)
         self._engines = load(settings)
-        self._source = source_of(settings, arithmetic=self._engines.arithmetic)
+        self._source = source_of(settings, precisions=self._engines.precisions)
         self._openings = OpenedCache()
         self._snapshot: Snapshot | None = None
 

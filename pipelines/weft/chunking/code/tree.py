@@ -84,10 +84,7 @@ class SyntaxTree:
         return start
 
     def next_line(self, position: int, earlier: int) -> int:
-        """Start of the first line after `position`, the end of the source if there is none.
-
-        `earlier` is the answer for an earlier position, so that many units on one long line are not slow.
-        """
+        """Start of the first line after `position`, the end of the source if there is none."""
         if position < earlier:
             return earlier
         if self.source[position - 1 : position] == b"\n":  # some directives hold the end of their line
@@ -215,12 +212,7 @@ def _errors(root: Node) -> Iterator[tuple[int, int]]:
 
 
 def dotted(name: bytes) -> str:
-    """A qualified name with dots between its words; of a member of what is no plain name, that after a dot.
-
-    Examples:
-        >>> dotted(b"std::vec::Vec<u8>"), dotted(b"self->x"), dotted(b"f(a).c"), dotted(b"a?.b")
-        ('std.vec.Vec', 'self.x', '.c', 'a.b')
-    """
+    """A qualified name with dots between its words; of a member of what is no plain name, that after a dot."""
     text = name.decode("utf-8", "ignore")
     if text.isidentifier():
         return text

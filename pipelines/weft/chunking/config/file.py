@@ -287,11 +287,7 @@ class _File:
 
 
 def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Keys of a configuration file, and objects below them that are long; a short file stays whole.
-
-    Neighbouring short keys at the top are one chunk. What is in a notation without a scanner, or is very large, is cut
-    into windows of lines.
-    """
+    """Keys of a configuration file, and objects below them that are long; a short file stays whole."""
     text = SizedText(document.text, sizes, count_tokens)
     source, language = text.source, document.language or ""
     if language not in SCANNERS or len(source) > _MOST_BYTES:

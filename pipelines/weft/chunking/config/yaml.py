@@ -58,12 +58,7 @@ def yaml_documents(source: bytes) -> list[Entry]:
 
 
 def yaml_entries(source: bytes) -> list[Entry]:
-    r"""Keys of a single document; the documents where there are several.
-
-    Examples:
-        >>> [(each.key, [child.key for child in each.children]) for each in yaml_entries(b"a:\n  b: 1\n# on c\nc: 2\n")]
-        [('a', ['b']), ('c', [])]
-    """
+    """Keys of a single document; the documents where there are several."""
     if (flow := _flow_entries(source)) is not None:
         return flow
     documents = yaml_documents(source)

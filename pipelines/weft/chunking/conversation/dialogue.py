@@ -44,27 +44,12 @@ class TurnPlace:
 
 
 def written(lines: Iterable[Line]) -> str:
-    r"""A session's text.
-
-    Examples:
-        >>> print(written(["Lunch", Turn("Ann", "Which?\n\nThis:\n  x = 1"), Turn("Bob", "Yes.", "10:30")]), end="")
-        # Lunch
-        Ann: Which?
-        <BLANKLINE>
-          This:
-            x = 1
-        Bob (10:30): Yes.
-    """
+    """A session's text."""
     return "".join(_turn(line) if isinstance(line, Turn) else _topic(line) for line in lines)
 
 
 def unindented(text: str) -> str:
-    r"""What was said, from the part of a session's text after a turn's colon.
-
-    Examples:
-        >>> unindented(" Which?\n\n  This:\n    x = 1\n")
-        'Which?\n\nThis:\n  x = 1'
-    """
+    """What was said, from the part of a session's text after a turn's colon."""
     first, *more = text.removesuffix("\n").split("\n")
     return "\n".join((first.removeprefix(" "), *(line.removeprefix(_INDENT) for line in more)))
 

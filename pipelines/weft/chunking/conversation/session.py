@@ -66,12 +66,7 @@ def turn_text(source: bytes, place: TurnPlace) -> str:
 
 
 def question_of(text: str) -> str:
-    """The last sentence of a text that asks; nothing where none does.
-
-    Examples:
-        >>> question_of("I ran. How are you? And the dog? Tell me.")
-        'And the dog?'
-    """
+    """The last sentence of a text that asks; nothing where none does."""
     if _PICTURE in text and text.rstrip().endswith("]"):  # a picture ends it
         text = text[: text.rfind(_PICTURE)]
     questions = (each.strip() for each in reversed(_SENTENCE.split(text)) if each.rstrip().endswith(_QUESTION_MARKS))
@@ -181,8 +176,7 @@ def chunk_conversation(
 ) -> list[Chunk]:
     """Every exchange of a session, its topics, and the session itself where it fits as a whole.
 
-    A chunk of a topic or a session holds what its exchanges hold once more: a question on one turn finds the exchange,
-    one on the matter finds the topic. A topic above the maximum is several chunks of whole exchanges.
+    A question on one turn finds the exchange, one on the matter finds the topic.
     """
     text = SizedText(document.text, sizes, count_tokens)
     declared = document.metadata

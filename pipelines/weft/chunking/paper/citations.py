@@ -58,14 +58,7 @@ class BibliographyEntry:
 
 
 def title_in(text: str) -> str | None:
-    """The title in a reference: what stands in quotes, or after the year, or after the authors.
-
-    Examples:
-        >>> title_in('A. Writer and B. Other. A study of long reeds. In Proc. of Marshes, 2019.')
-        'A study of long reeds'
-        >>> title_in("Writer, A. (2019). A study of long reeds. Marshes, 4(2).")
-        'A study of long reeds'
-    """
+    """The title in a reference: what stands in quotes, or after the year, or after the authors."""
     quoted = _QUOTED.search(text)
     if quoted:
         return (quoted.group(1) or quoted.group(2)).strip(" .,")

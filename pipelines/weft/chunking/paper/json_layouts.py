@@ -21,24 +21,9 @@ _BLOCK_SIGN = re.compile(r"^(?=#{1,6}[ \t])", re.MULTILINE)
 
 
 def paper_from_json(value: object) -> str | None:
-    r"""A paper as Markdown, with its authors, abstract, sections and references; None where the value is no paper.
+    """A paper as Markdown; None where the value is none: it has a title or an abstract, and an abstract or sections.
 
-    A paper has a title or an abstract, and an abstract or sections. Layouts: {title, authors, abstract, sections:
-    [{heading, text or paragraphs, sections}], references}, and that of S2ORC with body_text and bib_entries.
-
-    Examples:
-        >>> sections = [{"heading": "Water", "text": "Wet."}]
-        >>> print(paper_from_json({"title": "On reeds", "abstract": "Tall.", "sections": sections}))
-        # On reeds
-        <BLANKLINE>
-        ## Abstract
-        <BLANKLINE>
-        Tall.
-        <BLANKLINE>
-        ## Water
-        <BLANKLINE>
-        Wet.
-        <BLANKLINE>
+    Layouts: {title, authors, abstract, sections: [{heading, text or paragraphs, sections}], references}, and S2ORC's.
     """
     if not isinstance(value, Mapping):
         return None

@@ -38,17 +38,9 @@ _NUMBER = re.compile(
 
 
 def is_paper(text: str, name: str) -> str | None:
-    r"""The language of a paper, "latex" or "markdown"; None for anything else.
+    """The language of a paper, "latex" or "markdown"; None for anything else.
 
     LaTeX has its own suffixes, or begins with a class; a paper in Markdown has an abstract and a list of references.
-
-    Examples:
-        >>> is_paper("\\documentclass{article}\n", "a.tex")
-        'latex'
-        >>> is_paper("# On reeds\n\n## Abstract\n\nTall.\n\n## References\n\n[1] A. Writer.\n", "a.md")
-        'markdown'
-        >>> is_paper("# Manual\n", "a.md") is None
-        True
     """
     suffix = PurePosixPath(name.lower()).suffix
     if suffix in _LATEX_SUFFIXES:

@@ -79,12 +79,7 @@ class Outline:
 
 
 def merged(source: bytes, marks: Iterable[Span]) -> list[Span]:
-    r"""Marks in order, those that meet as one, with the line of one that stands on it alone.
-
-    Examples:
-        >>> merged(b"a [b](c)\n  {.d}\ne", [(5, 8), (4, 6), (2, 3), (11, 15)])
-        [(2, 3), (4, 8), (9, 16)]
-    """
+    """Marks in order, those that meet as one, with the line of one that stands on it alone."""
     joined: list[Span] = []
     for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
         if joined and start <= joined[-1][1]:
@@ -108,11 +103,7 @@ def fenced_equations(source: bytes, start: int, end: int) -> list[Span]:
 
 
 def with_explanations(blocks: Sequence[Block], source: bytes, equations: Sequence[Span]) -> list[Block]:
-    """The blocks, where no paragraph is cut between an equation and what explains it.
-
-    An equation that is a paragraph of its own joins the one before it, unless that ended with its sentence, and the one
-    after it where that begins with "where".
-    """
+    """The blocks, where no paragraph is cut between an equation and what explains it."""
     joined: list[Block] = []
     apart = False  # whether the last of them ends in an equation
     for block in blocks:

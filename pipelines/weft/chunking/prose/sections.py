@@ -166,10 +166,7 @@ def _annotated(unit: ParsedUnit, outline: Outline) -> ParsedUnit:
 
 
 def _runs(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Iterator[tuple[ParsedUnit, Sequence[Block]]]:
-    """A section's unit; where it is too long, one for each special block and for each run of blocks between them.
-
-    The first stands for the section; the others are its children on level 3.
-    """
+    """A section's unit; where it is too long, one for each special block and for each run of blocks between them."""
     runs = _apart(blocks, unit, text)
     starts = [unit.start, *(run[0].start for run in runs[1:]), unit.end]
     times: Counter[str] = Counter()
@@ -243,10 +240,7 @@ def _is_long(block: Block, text: SizedText) -> bool:
 
 
 def _parts(run: ParsedUnit, blocks: Sequence[Block], text: SizedText, heads: Sequence[Head]) -> Iterator[ParsedUnit]:
-    """A run's unit whole where it fits the target, else its parts, with their share of the section.
-
-    A part that holds one special block and nothing else has its kind.
-    """
+    """A run's unit whole where it fits the target, else its parts, with their share of the section."""
 
     def cuts() -> Cuts:
         return Cuts.between(run.start, run.end, _between(blocks, text))

@@ -77,13 +77,7 @@ def summary_of(document: Document, chunks: Sequence[Chunk], *, limit: int, count
 
 
 def within(text: str, limit: int, count_tokens: TokenCounter) -> str:
-    """The beginning of a text that has at most `limit` tokens, up to the end of a sentence or else of a word.
-
-    Examples:
-        >>> words = lambda text: len(text.split())
-        >>> within("One two three. Four five. Six.", 5, words), within("one two three", 2, words)
-        ('One two three. Four five.', 'one two')
-    """
+    """The beginning of a text that has at most `limit` tokens, up to the end of a sentence or else of a word."""
     text = " ".join(text.split())[: limit * _CHARACTERS_PER_TOKEN]
     if count_tokens(text) <= limit:
         return text

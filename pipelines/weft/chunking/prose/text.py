@@ -38,11 +38,7 @@ _MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not 
 
 
 def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Windows of whole sentences; of whole lines where the document is in a formal language.
-
-    A document within the target stays whole, on level 0. Every window that begins inside a table begins with its header
-    row, and one inside a block of code with what opens that (ING-36, ING-40).
-    """
+    """Windows of whole sentences; of whole lines where the document is in a formal language."""
     text = SizedText(document.text, sizes, count_tokens)
     spans = [(0, len(text.source))]
     find = _FINDERS.get(document.language)
@@ -81,10 +77,7 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
 
 
 def _window_spans(text: SizedText, cutters: tuple[Cutter, ...], reserved: int = 0) -> list[tuple[int, int]]:
-    """Overlapping windows over a whole source, cut by the first cutter that makes pieces small enough.
-
-    A piece is small enough when it fits beside what is still below the minimum: then no window has to stay below it.
-    """
+    """Overlapping windows over a whole source, cut by the first cutter that makes pieces small enough."""
     sizes, size = text.sizes, len(text.source)
     room = max(1, sizes.target_tokens - reserved - min(sizes.min_tokens, sizes.target_tokens // 2))
     first, *finer = cutters
@@ -112,10 +105,7 @@ def _window_units(spans: list[tuple[int, int]], context: str = "") -> list[Parse
 
 
 def chunk_plainly(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Windows of whole lines, of at most `target` tokens; longer lines are cut at blanks, or else anywhere (ING-3).
-
-    Every byte is counted a bounded number of times, so time and memory grow with the size alone, whatever the text.
-    """
+    """Windows of whole lines, of at most `target` tokens; longer lines are cut at blanks, or else anywhere (ING-3)."""
     counted = cache(count_tokens)  # a window need not be counted again when it becomes a chunk
     text = SizedText(document.text, replace(sizes, context_after=0), counted)
     return assemble(document, text, _window_units(list(_plain_spans(text))))

@@ -23,11 +23,7 @@ PATH_SEPARATOR = " > "
 
 
 def leading(context: str, budget: int, meter: TokenMeter) -> str:
-    """As much of a leading context as fits into `budget` tokens: what is nearest to the unit goes last.
-
-    Outer lines go first, then outer headings of a path in one line; of a single name or signature that is too long
-    its beginning stays.
-    """
+    """As much of a leading context as fits into `budget` tokens: what is nearest to the unit goes last."""
     if _fits(context, budget, meter):
         return context
     rows = context.split("\n")
@@ -202,10 +198,7 @@ def assemble(
 
 
 def _body(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> str:
-    """A unit's own text, from the beginning of its first line that is not blank to its last ink, without its marks.
-
-    Where nothing else is in it they stay: a document says something.
-    """
+    """A unit's own text, from the beginning of its first line that is not blank to its last ink, without its marks."""
     first, last = _ink(source, unit)
     start, end = max(unit.start, source.rfind(b"\n", 0, first) + 1), last + 1
     shown = facts.shown(source, start, end).rstrip()
@@ -240,10 +233,7 @@ def _ink(source: bytes, unit: ParsedUnit) -> tuple[int, int]:
 
 
 def _without_blanks(source: bytes, units: Sequence[ParsedUnit], facts: SourceFacts) -> list[ParsedUnit]:
-    """The units that show something, grown over the others: those of blanks, and those of marks alone.
-
-    Where all are of marks or blanks those of marks stay: a document says something.
-    """
+    """The units that show something, grown over the others: those of blanks, and those of marks alone."""
     silent = [_is_silent(source, unit, facts) for unit in units]
     if all(silent):
         silent = [_is_silent(source, unit, NO_FACTS) for unit in units]

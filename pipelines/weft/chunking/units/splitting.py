@@ -66,13 +66,7 @@ class ChunkSizes:
             raise ValueError(f"expected budgets for context >= 0 tokens, got {self}")
 
     def capped(self, limit: int) -> ChunkSizes:
-        """The same sizes under an encoder's limit of at least 2 tokens: its window, less what it adds itself.
-
-        Examples:
-            >>> capped = ChunkSizes(4096, 300, 30, 50).capped(254)
-            >>> capped.max_tokens, capped.target_tokens, capped.min_tokens, capped.overlap_tokens
-            (254, 254, 30, 50)
-        """
+        """The same sizes under an encoder's limit of at least 2 tokens: its window, less what it adds itself."""
         target = min(self.target_tokens, limit)
         return replace(
             self,

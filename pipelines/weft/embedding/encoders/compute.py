@@ -16,10 +16,7 @@ from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
 def computing_with(threads: int) -> Iterator[None]:
     """Hold products that this thread asks for to so many threads; 0 leaves the choice to PyTorch.
 
-    Threads that compute for the first time meanwhile take that number over, and keep it.
-
-    Threads that were started for a product go on looking for work for a while: where a small one is shared by two, as
-    that of a query is, it takes a sixth less time and two thirds more of the processor.
+    Two threads share a small product, such as a query's, in a sixth less time and two thirds more of the processor.
     """
     import torch  # noqa: PLC0415  who only cuts vectors does without
 
@@ -35,12 +32,7 @@ def computing_with(threads: int) -> Iterator[None]:
 
 
 def packs(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text.
-
-    Examples:
-        >>> list(packs([3, 9, 4, 3], 8))
-        [[1], [2, 0], [3]]
-    """
+    """Rows to encode together: sorted by length, longest first, at most `budget` tokens or else one text."""
     pack: list[int] = []
     tokens = 0
     for row in sorted(range(len(lengths)), key=lambda row: -lengths[row]):
@@ -67,11 +59,7 @@ def padded_batches(lengths: Sequence[int], settings: EmbeddingSettings) -> Itera
 
 
 def vector_dimension(settings: EmbeddingSettings, width: int) -> int:
-    """How many of a model's `width` numbers are kept.
-
-    Raises:
-        ConfigurationError: More are wanted than the model gives.
-    """
+    """How many of a model's `width` numbers are kept."""
     if settings.dimension > width:
         raise ConfigurationError(
             f"embedding.dimension: {settings.model} gives {width} numbers, found {settings.dimension}: "
@@ -81,12 +69,7 @@ def vector_dimension(settings: EmbeddingSettings, width: int) -> int:
 
 
 def shortened(vectors: np.ndarray, dimension: int) -> np.ndarray:
-    """The first numbers of each vector, of length 1 again: float32 (n, dimension); zeros stay zeros.
-
-    Examples:
-        >>> shortened(np.array([[3.0, 4.0, 12.0]]), 2).tolist()
-        [[0.6000000238418579, 0.800000011920929]]
-    """
+    """The first numbers of each vector, of length 1 again: float32 (n, dimension); zeros stay zeros."""
     head = np.asarray(vectors[:, :dimension], dtype=np.float32)
     # Each row by itself and in double precision: a vector's bits must not depend on how many rows there are.
     lengths = np.sqrt((head.astype(np.float64) ** 2).sum(axis=1, keepdims=True))

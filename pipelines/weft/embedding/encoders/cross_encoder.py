@@ -20,21 +20,13 @@ class CrossEncoderModel:
     """A cross-encoder that gives one number per pair; deterministic, shared by threads."""
 
     def __init__(self, settings: CrossEncoderSettings, device: str, threads: int) -> None:
-        """Load a model by path or hub name.
-
-        Raises:
-            ModelUnavailableError: It cannot be loaded, or gives several numbers for a pair.
-        """
+        """Load a model by path or hub name."""
         self._settings = settings
         self._threads = threads
         self._model = _load(settings, device)
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How well each text answers the query, in [0, 1]; longer ones are cut to the model's window.
-
-        Raises:
-            ModelUnavailableError: The model fails on them.
-        """
+        """How well each text answers the query, in [0, 1]; longer ones are cut to the model's window."""
         if not texts:
             return []
         # Neighbours in length share a batch: padding is most of what a mixed one computes.

@@ -20,15 +20,10 @@ _GENERAL = "weft.embedding.encoders.sentence_encoder:SentenceEncoder"
 
 
 class Encoder(TextEncoder, Protocol):
-    """One that is loaded here.
-
-    Attributes:
-        dimension: Length of a vector.
-        max_tokens: The longest text that is read whole, in `count_tokens`; of longer ones the end is left out.
-    """
+    """One that is loaded here."""
 
     dimension: int
-    max_tokens: int
+    max_tokens: int  # longest text that is read whole, in `count_tokens`; of longer ones the end is left out
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -36,12 +31,7 @@ class Encoder(TextEncoder, Protocol):
 
 
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
-    """The configured encoder, ready to encode.
-
-    Raises:
-        ModelUnavailableError: The model cannot be found or loaded.
-        ConfigurationError: The model cannot do what the settings ask for.
-    """
+    """The configured encoder, ready to encode."""
     folder = locate(settings)
     device = _device(settings.device)
     precision = resolve_precision(settings.precision, folder, device)
@@ -62,11 +52,7 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
 
 
 def load_pair_encoder(settings: CrossEncoderSettings, device: str, *, threads: int) -> PairScorer | None:
-    """The configured cross-encoder; None where none is named.
-
-    Raises:
-        ModelUnavailableError: It cannot be found or loaded.
-    """
+    """The configured cross-encoder; None where none is named."""
     if not settings.model:
         return None
     folder = Path(settings.model).expanduser()

@@ -43,10 +43,7 @@ _X86 = platform.machine().lower() in {"x86_64", "amd64"}
 
 
 class Scratch:
-    """Memory that the layers of one forward pass share; made for its number of tokens and its widest layer.
-
-    Without it each product would ask the system for pages of its own, which costs as much as the product.
-    """
+    """Memory that the layers of one forward pass share; made for its number of tokens and its widest layer."""
 
     def __init__(self, tokens: int, width: int) -> None:
         self._levels = torch.empty(tokens * width, dtype=torch.uint8)
@@ -174,11 +171,7 @@ class PackedBert:
         self.dimension = self._words.shape[1]
 
     def encode(self, ids: Sequence[Sequence[int]]) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Vectors of texts given as token ids, and their tokens' last states; best with equal lengths side by side.
-
-        Returns:
-            float32 (n, dimension), of any length; and for each text float32 (tokens, dimension).
-        """
+        """Vectors, float32 (n, dimension), of token ids, and the last states of each, (tokens, dimension)."""
         with torch.inference_mode():
             states, runs = self._states(ids)
             pooled = torch.cat([self._pooled(states[run.rows], run) for run in runs])
@@ -360,11 +353,7 @@ class Int8Encoder:
 
 
 def read_weights(folder: Path) -> dict[str, torch.Tensor]:
-    """A model's weights by name.
-
-    Raises:
-        ModelUnavailableError: The file is damaged.
-    """
+    """A model's weights by name."""
     try:
         return load_file(folder / WEIGHTS)
     except Exception as error:  # the library raises errors of its own for damaged files
@@ -383,17 +372,10 @@ _NEEDED = ("pooler.dense.weight", "pooler.dense.bias")
 
 
 class Int8CrossEncoder:
-    """A cross-encoder that gives one number per pair, for CPUs that multiply 8-bit integers; shared by threads.
-
-    Its scores stay within some hundredths of those in single precision; more threads change no bit of them.
-    """
+    """A cross-encoder of one number per pair, within some hundredths of single precision; shared by threads."""
 
     def __init__(self, folder: Path, model: Bert, settings: CrossEncoderSettings, threads: int) -> None:
-        """Read a model.
-
-        Raises:
-            ModelUnavailableError: A file is damaged, or is not that of a classifier.
-        """
+        """Read a model."""
         weights = read_weights(folder)
         try:
             self._pooler = [weights[f"{model.prefix}{name}"].float() for name in _NEEDED]
@@ -409,8 +391,8 @@ class Int8CrossEncoder:
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers the query, in [0, 1].
 
-        Longer ones are cut to the model's window, and the longest further where all together have too many tokens: so
-        that no query waits much longer than others.
+        The longest are cut further where all together have too many tokens, so that no query waits much longer than
+        others.
         """
         pairs = self._read(query, texts)
         order = sorted(range(len(pairs)), key=lambda at: -len(pairs[at].ids))

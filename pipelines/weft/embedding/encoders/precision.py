@@ -1,7 +1,6 @@
 """Which arithmetic an encoder computes in: what was asked for, what a store is pinned to, what the processor does best.
 
-The precision of a store's vectors is chosen once, by whoever makes its first generation, and is part of the facts of
-each. Everyone else takes it from there: so no generation mixes precisions, and a query is compared with its like.
+A store's precision is chosen once, with its first generation: no generation mixes precisions.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import contextlib
 import functools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.domain.errors import ConfigurationError
@@ -25,26 +23,12 @@ CPU_FACTS = Path("/proc/cpuinfo")
 INT8_REVISION = 2
 """Part of what vectors in int8 were made with. 1: weights rounded more finely, which AVX2 alone cannot multiply."""
 
-ROUNDED_APART = (
-    "similarities of equal texts may differ by .001 in int8 and by .000001 in fp32, and close results change places; "
-    "processors of one kind compute the same bits"
-)
-"""What it means that vectors were computed with different instructions."""
-
 _FLAGS = {"int8": frozenset({"avx2"}), "bf16": frozenset({"avx512_bf16", "amx_bf16"})}
 _SPEED = {"int8": "two thirds", "bf16": "a third or less"}  # of fp32's, on a processor without any of the flags
 
 
 def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_facts: Path | None = None) -> str:
-    """The arithmetic that a precision setting means here: "int8", "bf16" or "fp32".
-
-    "auto" takes the fastest one that the hardware multiplies; "int8" among them only for models that
-    a packed forward pass is known for.
-
-    Examples:
-        >>> resolve_precision("fp32", Path())
-        'fp32'
-    """
+    """The arithmetic that a precision setting means here: "int8", "bf16" or "fp32"; "auto" takes the fastest one."""
     if precision != AUTO:
         return precision
     if device == "cuda":
@@ -55,12 +39,7 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
 
 
 def pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False) -> EmbeddingSettings:
-    """Settings in which every encoder names the arithmetic that it computes in.
-
-    Raises:
-        ConfigurationError: Another one is asked for than that of the vectors.
-        ModelUnavailableError: A model cannot be found.
-    """
+    """Settings in which every encoder names the arithmetic that it computes in."""
     own, *further = (_pinned(one, made_in, moving) for one in settings.encoders)
     more = tuple({**one, "precision": name} for one, name in zip(settings.further, further, strict=True))
     return settings.model_copy(update={"precision": own, "further": more})
@@ -78,24 +57,6 @@ def device_of(wanted: str) -> str:
     import torch  # noqa: PLC0415  importing it takes longer than all else that is decided before models are loaded
 
     return "cuda" if torch.cuda.is_available() else "cpu"
-
-
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
-    """How a process computes vectors."""
-
-    precisions: Mapping[str, str] = field(default_factory=dict)  # the precision of each encoder, by its name
-    # the vector instructions of its processor, as `instructions_of` names them; "" for not known
-    instructions: str = ""
-
-
-UNKNOWN = Arithmetic()
-"""Of a process that compares no vectors, or whose encoders say nothing."""
-
-
-def arithmetic_of(settings: EmbeddingSettings) -> Arithmetic:
-    """How this process computes vectors under `pinned` settings."""
-    return Arithmetic(precisions_of(settings), instructions_of(settings.device))
 
 
 def instructions_of(device: str) -> str:

@@ -24,9 +24,8 @@ Item = TypeVar("Item")
 class SentenceEncoder:
     """Any sentence-transformers model behind `encoder.Encoder`.
 
-    A text is padded to the next multiple of `LENGTH_STEP`, never to the longest text of its batch. It shares a batch
-    only with texts of that padded length. So its vector does not depend on what else is encoded (ARC-9). A GPU may
-    round the last bits otherwise where so few are encoded that it computes another way (measured: cosine 1 − 10⁻⁵).
+    A text is padded to the next multiple of `LENGTH_STEP` and shares a batch only with texts of that length: so its
+    vector does not depend on what else is encoded (ARC-9). A GPU may round the last bits otherwise (cosine 1 − 10⁻⁵).
     """
 
     def __init__(self, folder: Path, settings: EmbeddingSettings, *, device: str, autocast: bool) -> None:

@@ -36,11 +36,7 @@ Item = TypeVar("Item")
 
 
 def weighing_of(settings: EmbeddingSettings, encoder: Model, made_with: str) -> Weighing:
-    """How terms are weighed, beside the default encoder and what decides its vectors.
-
-    Raises:
-        ModelUnavailableError: The model cannot be found, or the encoder that is to weigh has no sparse head.
-    """
+    """How terms are weighed, beside the default encoder and what decides its vectors."""
     shared = settings.sparse.model == _SAME
     read = {"most_terms", "scale"} if shared else {"max_tokens", "most_terms", "scale"}
     facts = json.dumps(settings.sparse.model_dump(mode="json", include=read), sort_keys=True)
@@ -52,11 +48,7 @@ def weighing_of(settings: EmbeddingSettings, encoder: Model, made_with: str) -> 
 
 
 def load_for_queries(settings: EmbeddingSettings, encoder: TextEncoder) -> tuple[TextEncoder, TermEncoder]:
-    """The default encoder as it is to be asked from now on, and what weighs terms.
-
-    Raises:
-        ModelUnavailableError: It cannot be found or loaded.
-    """
+    """The default encoder as it is to be asked from now on, and what weighs terms."""
     if settings.sparse.model == _SAME:
         both = OnePassEncoder(encoder, SparseHead(settings))
         return both, both
@@ -64,11 +56,7 @@ def load_for_queries(settings: EmbeddingSettings, encoder: TextEncoder) -> tuple
 
 
 def load_sparse_encoder(settings: EmbeddingSettings) -> TermEncoder:
-    """The configured sparse encoder.
-
-    Raises:
-        ModelUnavailableError: It cannot be found or loaded.
-    """
+    """The configured sparse encoder."""
     return SparseEncoderModel(model_at(settings.sparse.model, _SETTING), settings)
 
 
@@ -83,18 +71,10 @@ def _head_in(folder: Path) -> Path:
 
 
 class SparseEncoderModel:
-    """A sparse encoder whose weights are whole numbers: round(weight · scale).
-
-    Each text is encoded by itself, so that its weights never depend on its batch (ARC-9). A model that looks up the
-    weights of a query's tokens does that; others read a query as they read a text.
-    """
+    """A sparse encoder with whole numbers as weights: round(weight · scale); each text is encoded alone (ARC-9)."""
 
     def __init__(self, model: Model, settings: EmbeddingSettings) -> None:
-        """Load a model.
-
-        Raises:
-            ModelUnavailableError: It cannot be loaded, or makes no weights of terms.
-        """
+        """Load a model."""
         self._settings = settings.sparse
         self._threads = settings.threads
         self._model = _load(model.folder, settings)
@@ -152,11 +132,7 @@ class SparseHead:
     """
 
     def __init__(self, settings: EmbeddingSettings) -> None:
-        """Read the head.
-
-        Raises:
-            ModelUnavailableError: There is none, or it is no layer with one output.
-        """
+        """Read the head."""
         folder = locate(settings)
         file = _head_in(folder)
         try:
@@ -171,11 +147,7 @@ class SparseHead:
         self.settings = settings.sparse
 
     def of_tokens(self, states: np.ndarray) -> np.ndarray:
-        """The weights of one text's own tokens, float32 (tokens,), from their last states (tokens, width).
-
-        Raises:
-            ModelUnavailableError: The head is that of a model of another width.
-        """
+        """The weights of one text's own tokens, float32 (tokens,), from their last states (tokens, width)."""
         if states.shape[1] != len(self._weight):
             raise ModelUnavailableError(
                 f"embedding.sparse.model: expected a head for token states of {states.shape[1]} numbers, found one "
@@ -198,10 +170,9 @@ class SparseHead:
 
 
 class OnePassEncoder:
-    """An encoder and its sparse head: whoever asks for a query's vector and for its weights causes one forward pass.
+    """An encoder and its sparse head: who asks for a query's vector and for its weights causes one forward pass.
 
-    Shared by threads: who asks first computes, and who asks for the same text meanwhile waits for that. Vectors and
-    token states of the newest texts are held, some 5 MB of questions at a width of 1,024; what fails is not held.
+    Shared by threads. What is held of the newest texts takes some 5 MB of questions at a width of 1,024.
     """
 
     def __init__(self, encoder: TextEncoder, head: SparseHead) -> None:

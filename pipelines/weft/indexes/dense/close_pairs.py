@@ -33,15 +33,9 @@ class Rows(Protocol):
 
 
 def close_pairs(vectors: Rows, *, least: float, neighbours: int) -> tuple[Ints, Floats]:
-    """Pairs of rows with a cosine of at least `least`, each once, and their cosines.
+    """Pairs of rows with a cosine of at least `least`, int64 (pairs, 2), the lower row first, and their cosines.
 
-    Args:
-        vectors: Unit rows, or zero ones, which are near nothing; float32 (n, dimension).
-        least: Above 0.
-        neighbours: Of each row so many of the nearest are looked at: rows of a larger group are joined through others.
-
-    Returns:
-        The lower row first, in ascending order, int64 (pairs, 2); and float32 (pairs,).
+    Of each row so many `neighbours` are looked at: rows of a larger group are joined through others.
     """
     count = len(vectors)
     if count < 2:

@@ -45,11 +45,7 @@ class DenseTask:
 
 
 def build_vectors(task: DenseTask) -> DenseFacts:
-    """Write an encoder's vectors and their index; running it again writes the same.
-
-    Raises:
-        StoreError: A content has no vector.
-    """
+    """Write an encoder's vectors and their index; running it again writes the same."""
     hashes = _hashes_on_disk(task)
     gather_vectors(task, hashes)
     gather_tokens(TokenSources(task.parts, task.inherited, _contents(task), task.encoder), hashes, task.folder)
@@ -82,13 +78,7 @@ def vector_tables(part: Path) -> list[Path]:
 
 
 def gather_vectors(task: DenseTask, hashes: np.ndarray) -> None:
-    """Write float16 (contents, dimension) in row order.
-
-    A content met in two places keeps the vector whose bytes sort first, whichever place is read first.
-
-    Raises:
-        StoreError: A content has no vector.
-    """
+    """Write float16 (contents, dimension) in row order; of a content met twice the vector whose bytes sort first."""
     task.folder.mkdir(parents=True, exist_ok=True)
     shape = (len(hashes), task.dimension)
     stored = np.lib.format.open_memmap(task.folder / VECTORS_FILE, mode="w+", dtype=np.float16, shape=shape)

@@ -1,8 +1,6 @@
 """How much alone contents stand among all others: what is near to everything answers nothing in particular.
 
-In spaces of many dimensions some vectors are near to most others (hubs; Radovanović et al., Journal of Machine Learning
-Research 2010), and so are found by questions that they do not answer. How dense it is around a content says so before
-anything is asked.
+In many dimensions some vectors are near to most others (hubs; Radovanović et al., JMLR 2010).
 """
 
 from __future__ import annotations
@@ -33,21 +31,9 @@ def read_isolation(folder: Path) -> np.ndarray | None:
 
 
 def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
-    """1 − the mean cosine of each vector to its nearest others, `neighbours` of them, at least 0.
+    """1 − the mean cosine of each vector to its `neighbours` nearest others, at least 0: float32 (n,) in [0, 1].
 
-    The others are at most `among` rows, evenly spaced over all, so that this takes as long for each content of a large
-    corpus as of a small one.
-
-    Args:
-        stored: float16 (n, dimension) of any lengths; a vector of none is near nothing.
-
-    Returns:
-        float32 (n,), in [0, 1]; the same numbers whatever order products are summed in. 1 where there are no others.
-
-    Examples:
-        >>> corners = np.array([[1, 0], [0.8, 0.6], [0, -1]], dtype=np.float16)
-        >>> [round(float(alone), 3) for alone in isolation_of(corners, IsolationSettings(neighbours=1, among=100))]
-        [0.2, 0.2, 1.0]
+    The others are at most `among` rows, evenly spaced over all, so that a large corpus takes no longer for each.
     """
     others = evenly_spaced(len(stored), settings.among)
     alone = np.ones(len(stored), dtype=np.float32)

@@ -1,8 +1,6 @@
 """Token embeddings of a generation's contents, in row order in one memory-mapped file (ING-19, RET-10).
 
-They come from the parts of a run and from the previous generation (ING-25), and are put in row order. A generation's
-embeddings may not fit in memory, so they are read twice. First their counts say where each content's go. Then the
-embeddings are copied in runs as long as possible.
+They may not fit in memory, so they are read twice: their counts say where each content's go, then runs are copied.
 """
 
 from __future__ import annotations
@@ -29,17 +27,14 @@ _ROWS = 4_096  # contents read at once: bounds memory, changes nothing else
 
 
 class TokenStore:
-    """Token embeddings of a generation's contents under one encoder; immutable, shared by threads.
-
-    Attributes:
-        projection: float32 (width of the encoder's tokens, width stored): queries' tokens are multiplied by it.
-    """
+    """Token embeddings of a generation's contents under one encoder; immutable, shared by threads."""
 
     def __init__(self, folder: Path) -> None:
         """Open the files; CorruptionError where they do not belong together."""
         # Mapped, but as plain arrays: a slice of numpy's own class for mapped files costs fifty times as much.
         self._tokens = np.asarray(np.load(folder / TOKENS_FILE, mmap_mode="r", allow_pickle=False))
         self._offsets = np.asarray(np.load(folder / OFFSETS_FILE, mmap_mode="r", allow_pickle=False))
+        # queries' tokens are multiplied by it, (width of the encoder's tokens, width stored)
         self.projection: np.ndarray = np.load(folder / PROJECTION_FILE, allow_pickle=False)
         shape = (int(self._offsets[-1]), self.projection.shape[1])
         if self._tokens.shape != shape:
@@ -99,11 +94,7 @@ class TokenSources:
 def gather_tokens(sources: TokenSources, hashes: np.ndarray, out: Path) -> None:
     """Write the token store of one encoder, where the parts or else the generation before have token embeddings.
 
-    A content met in two places keeps the longer tokens, of equally long ones those whose bytes sort first, whichever
-    place is read first.
-
-    Raises:
-        StoreError: A content has no token embeddings, though others have.
+    A content met in two places keeps the longer tokens, of equally long ones those whose bytes sort first.
     """
     files = [path for part in sources.parts for path in sorted(part.glob("tokens*.parquet"))]
     files = [path for path in files if sources.encoder in _column(path, "encoder").to_pylist()]

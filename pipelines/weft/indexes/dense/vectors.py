@@ -80,28 +80,16 @@ class DenseIndex:
         return len(self._stored)
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once.
-
-        What was read of the file is let go, so that it counts as nobody's memory.
-        """
+        """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once."""
         some = _unit(self._stored[rows])
         if isinstance(file := getattr(self._stored.base, "_mmap", None), mmap.mmap):
             file.madvise(mmap.MADV_DONTNEED)
         return some
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The k nearest contents of each query.
+        """The k nearest contents of each query among some: rows, int64 (n, k), and cosines, best first, ties by row.
 
-        Args:
-            vectors: float32 (n, dimension); their length does not matter.
-            k: Results per query, at least 1.
-            among: The only contents to find; None for all.
-
-        Returns:
-            Rows, int64 (n, k), and cosines, float32 (n, k), best first, ties by row. Row −1 with cosine −1 pads.
-
-        Raises:
-            ValueError: The vectors have another dimension, or k is not positive.
+        Row −1 with cosine −1 pads.
         """
         queries = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
         if queries.shape[1] != self.facts.dimension or k < 1:
@@ -162,7 +150,7 @@ class DenseIndex:
 
     def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         rows = candidates[candidates >= 0]
-        stored = _single(self._stored[rows])
+        stored = self._stored[rows].astype(np.float32)
         if len(rows) > k:
             near = _closest(query, stored, k)
             rows, stored = rows[near], stored[near]
@@ -210,8 +198,8 @@ class TrainedIndex:
 def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedIndex | None = None) -> DenseFacts:
     """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
 
-    The same vectors give the same files. Refine factor and probes are raised until the recall measured on a sample
-    reaches its target; when they are spent, finer codes are trained; when those are spent, search stays exact.
+    Refine factor and probes are raised until the measured recall reaches it, then finer codes are trained; else search
+    stays exact.
     """
     stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
     exact = DenseFacts(dimension=stored.shape[1], kind="exact")
@@ -231,11 +219,7 @@ def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedInd
 
 
 def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
-    """Open one encoder's vectors: memory-mapped, with the index that `facts` names.
-
-    Raises:
-        CorruptionError: A file is not the one that `facts` describes.
-    """
+    """Open one encoder's vectors: memory-mapped, with the index that `facts` names."""
     try:
         stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
         approximate = faiss.read_index(str(folder / FAISS_FILE)) if facts.kind == "ivfpq" else None
@@ -253,27 +237,8 @@ def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
     return DenseIndex(stored, facts, approximate, isolation=isolation)
 
 
-def _single(halves: np.ndarray) -> np.ndarray:
-    """Finite float16 numbers as float32, exactly, at a fifth of what NumPy's own conversion takes.
-
-    Sign and the other 15 bits move to where single precision has them; what is missing is 2^112, the difference
-    between the biases of both exponents.
-    """
-    bits = np.ascontiguousarray(halves).view(np.int16).astype(np.int32)
-    bits <<= _MANTISSAS_APART
-    bits &= _WITHOUT_SIGN_COPIES
-    numbers = bits.view(np.float32)
-    numbers *= _BIASES_APART
-    return numbers
-
-
-_MANTISSAS_APART = 13  # bits: 23 of single, 10 of half precision
-_WITHOUT_SIGN_COPIES = np.int32(-0x70002000)  # bits 31 and 27 to 13: widening copied the sign to those between
-_BIASES_APART = np.float32(2.0**112)
-
-
 def _unit(vectors: np.ndarray) -> np.ndarray:
-    single = _single(vectors) if vectors.dtype == np.float16 else vectors.astype(np.float32)
+    single = vectors.astype(np.float32)
     lengths = np.linalg.norm(single, axis=1, keepdims=True)
     scaled: np.ndarray = np.divide(single, lengths, out=single, where=lengths > 0.0)
     return scaled
@@ -282,9 +247,7 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
 def _attempts(
     stored: np.ndarray, settings: VectorSettings, trained: TrainedIndex | None
 ) -> Iterator[tuple[Any, int, float]]:
-    """Indexes with inherited quantisers, then new ones, coarse to fine; each with the most lists worth visiting, and
-    the share of contents that it was trained on.
-    """
+    """Indexes, coarse to fine, each with the most lists worth visiting and the share that it was trained on."""
     if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
         yield inherited, math.ceil(trained.probes * TUNING.probe_growth), trained.share
     for codes in _code_sizes(len(stored), stored.shape[1], settings):

@@ -45,12 +45,7 @@ class Name:
 
 
 def entity_key(name: str) -> str:
-    """The form two spellings of one name share: case folded, punctuation and surplus blanks gone.
-
-    Examples:
-        >>> entity_key(" Apache  Kafka."), entity_key("node_js") == entity_key("Node.JS"), entity_key("C++")
-        ('apache kafka', True, 'c++')
-    """
+    """The form two spellings of one name share: case folded, punctuation and surplus blanks gone."""
     folded = unicodedata.normalize("NFKC", name).casefold().strip()
     return _parts(_POSSESSIVE.sub("", folded)) or folded
 
@@ -58,12 +53,7 @@ def entity_key(name: str) -> str:
 def entity_keys(words: Sequence[str], longest: int) -> list[list[str]]:
     """The key of every run of at most `longest` words, by its first word and its length, shorter runs first.
 
-    Each is `entity_key` of the words with blanks between, at the cost of each word read once: what a run is made of
-    hangs on its words alone, but that the last one loses a possessive.
-
-    Examples:
-        >>> entity_keys(["Ada's", "C++", "--"], 2)
-        [['ada', 'ada s c++'], ['c++', 'c++'], ['--']]
+    Each is `entity_key` of the words with blanks between, at the cost of each word read once.
     """
     folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
     within = [f"{parts} " if (parts := _parts(word)) else "" for word in folded]
@@ -159,12 +149,7 @@ def _closed(keys: Sequence[Key], pairs: Iterable[tuple[Key, Key]], longest: int)
 
 
 def cosines(pairs: Sequence[tuple[Key, Key]], vectors: Mapping[Key, Sequence[float]]) -> list[float]:
-    """Cosine of both vectors of each pair, −1 where one has none or no length.
-
-    Examples:
-        >>> cosines([(("a", "x"), ("a", "y"))], {("a", "x"): [3.0, 4.0], ("a", "y"): [4.0, 3.0]})
-        [0.96]
-    """
+    """Cosine of both vectors of each pair, −1 where one has none or no length."""
     return [_cosine(vectors.get(one), vectors.get(other)) for one, other in pairs]
 
 

@@ -1,8 +1,4 @@
-"""Building the graph of a generation from its staged tables: cross-references, entities, mentions (ING-14, ING-17).
-
-The graph is a function of the chunks, the documents, the mentions and the vectors of the generation, and of the
-settings that its manifest holds among its parameters; so the generation's content hash covers it.
-"""
+"""Building the graph of a generation from its staged tables: cross-references, entities, mentions (ING-14, ING-17)."""
 
 from __future__ import annotations
 
@@ -45,6 +41,7 @@ from weft.indexes.graph.graph import (
 from weft.indexes.graph.links import resolve_links
 from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder, read_generation_manifest
 from weft.indexes.rows import evenly_spaced
+from weft.indexes.schemas import without_nulls
 from weft.indexes.settings import GraphIndexSettings, MergeSettings
 from weft.runtime.storage.files import verify_some
 from weft.runtime.storage.tables import Database, create, database, glob_escaped, insert, rows_of
@@ -114,11 +111,6 @@ def pagerank(edges: WeightedEdges) -> Floats:
     """Share of a walk's time at each place, (places,), summing to 1: with chance `DAMPING` it follows an edge.
 
     PageRank (Page, Brin, Motwani and Winograd, 1998); what points nowhere leads everywhere.
-
-    Examples:
-        >>> one = WeightedEdges(np.array([0, 2]), np.array([1, 1]), np.ones(2), 3)
-        >>> pagerank(one).round(2).tolist()
-        [0.21, 0.57, 0.21]
     """
     ranks = rx.pagerank(_graph(edges), alpha=DAMPING, weight_fn=float)
     return np.fromiter((ranks[place] for place in range(edges.places)), np.float64, edges.places)
@@ -201,8 +193,7 @@ def degrees(edges: WeightedEdges) -> Floats:
 def causal_depths(edges: EdgeArrays) -> Ints:
     """Steps from the furthest root cause to each place, (places,); −1 of what neither causes nor is caused.
 
-    What was caused or enabled, or derives from something, comes one step after it. What leads in a circle counts
-    as one.
+    What leads in a circle counts as one.
     """
     first, last = WeightedEdges.of(edges, _FORWARD), WeightedEdges.of(edges, _BACKWARD)
     causes = np.concatenate([first.source, last.target])
@@ -253,10 +244,7 @@ def _graph(edges: WeightedEdges) -> rx.PyDiGraph[int, float]:
 
 
 def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:
-    """Degrees that contents had in the last generations, float64 (contents, `FORMER_DEGREES`), the newest last.
-
-    NaN where a content was not there, and all of them where the generation before was built without or is damaged.
-    """
+    """Degrees in the last generations, (contents, `FORMER_DEGREES`), the newest last; NaN where unknown."""
     former = np.full((len(contents), FORMER_DEGREES), np.nan)
     names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"
     if earlier is None or not (earlier / names[1]).exists():
@@ -278,12 +266,7 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
 
 
 def degree_changes(degrees: Floats, former: Floats) -> Floats:
-    """What degrees are above the oldest that is kept of each, (contents,); NaN of what was not there before.
-
-    Examples:
-        >>> degree_changes(np.array([3.0, 1.0]), np.array([[np.nan, 1.0, 2.5], [np.nan] * 3])).tolist()
-        [2.0, nan]
-    """
+    """What degrees are above the oldest that is kept of each, (contents,); NaN of what was not there before."""
     oldest = np.argmax(~np.isnan(former), axis=1)
     return np.asarray(degrees - former[np.arange(len(former)), oldest], dtype=np.float64)
 
@@ -307,17 +290,7 @@ _ROWS = 100_000  # rows written at once
 UNMET_FILE = "unmet.parquet"
 """File of declared relations that lead nowhere."""
 
-UNMET = pa.schema(
-    [
-        pa.field(name, kind, nullable=False)
-        for name, kind in (
-            ("uri", pa.string()),
-            ("kind", pa.string()),
-            ("target", pa.string()),
-            ("documents", pa.int64()),
-        )
-    ]
-)
+UNMET = without_nulls(uri=pa.string(), kind=pa.string(), target=pa.string(), documents=pa.int64())
 """One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
 
@@ -333,8 +306,8 @@ class GraphTask:
 
 
 def analyse(task: GraphTask) -> None:
-    """Write what the graph of a staged generation says of each place, where that is wanted (GRA-2)."""
-    if task.settings.enabled and task.settings.analytics:
+    """Write what the graph of a staged generation says of each place (GRA-2)."""
+    if task.settings.enabled:
         folder = task.staging / GRAPH_FOLDER
         contents = hashes_in(task.staging / CHUNKS_FOLDER / "contents.parquet")
         former = former_degrees(contents, task.earlier)
@@ -359,11 +332,7 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
 def build_graph(
     tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings, merge: MergeSettings
 ) -> dict[str, int]:
-    """Write the nodes and edges of a generation.
-
-    Returns:
-        Rows by table, and edges by kind.
-    """
+    """Write the nodes and edges of a generation."""
     if not settings.enabled:
         return {}
     folder.mkdir(parents=True)

@@ -17,6 +17,7 @@ from weft.domain.errors import CorruptionError
 from weft.domain.ids import ChunkId, ContentHash
 from weft.domain.links import CAUSAL, LinkKind
 from weft.indexes.graph.aliases import entity_key
+from weft.indexes.schemas import without_nulls
 
 
 class EdgeKind(StrEnum):
@@ -64,14 +65,12 @@ def _field(name: str, kind: pa.DataType, *, nullable: bool = False) -> pa.Field[
     return pa.field(name, kind, nullable=nullable)
 
 
-NODES = pa.schema(
-    [
-        _field("node_id", pa.string()),  # 32 hex digits of canonical key and label
-        _field("label", pa.string()),
-        _field("name", pa.string()),
-        _field("aliases", pa.list_(_field("item", pa.string()))),
-        _field("mentions", pa.int64()),
-    ]
+NODES = without_nulls(
+    node_id=pa.string(),  # 32 hex digits of canonical key and label
+    label=pa.string(),
+    name=pa.string(),
+    aliases=pa.list_(_field("item", pa.string())),
+    mentions=pa.int64(),
 )
 """One row per entity, sorted by id; `name` is the commonest spelling, `aliases` all of them, sorted."""
 
@@ -96,18 +95,16 @@ where `target_row` is null. The chunks name the occurrences that a cross-referen
 when the document was changed that declares the edge, in seconds since the epoch; null of what was found.
 """
 
-ANALYTICS = pa.schema(
-    [
-        _field("pagerank", pa.float64()),
-        _field("betweenness", pa.float64()),
-        _field("community", pa.int64()),
-        _field("degree", pa.float64()),
-        _field("causal_degree", pa.float64()),
-        _field("causal_depth", pa.int64()),
-        _field("contradiction", pa.int64()),
-        _field("former_degrees", pa.list_(_field("item", pa.float64()), FORMER_DEGREES)),
-        _field("degree_change", pa.float64()),
-    ]
+ANALYTICS = without_nulls(
+    pagerank=pa.float64(),
+    betweenness=pa.float64(),
+    community=pa.int64(),
+    degree=pa.float64(),
+    causal_degree=pa.float64(),
+    causal_depth=pa.int64(),
+    contradiction=pa.int64(),
+    former_degrees=pa.list_(_field("item", pa.float64()), FORMER_DEGREES),
+    degree_change=pa.float64(),
 )
 """One row per place of `EdgeArrays`: contents by row, then entities; numbers are −1 where there is none (GRA-2).
 

@@ -39,12 +39,7 @@ def family_of(language: str | None) -> str:
 
 
 def parts_of(target: str) -> list[str]:
-    """The identifiers of a dotted name; empty where it is none.
-
-    Examples:
-        >>> parts_of("self.store.get()"), parts_of("std::vec::Vec<T>"), parts_of("not a name")
-        (['self', 'store', 'get'], ['std', 'vec', 'Vec'], [])
-    """
+    """The identifiers of a dotted name; empty where it is none."""
     text = target.strip()
     while (shorter := _TRAILING.sub("", text)) != text:
         text = shorter

@@ -29,10 +29,6 @@ def shortest_path(
 ) -> list[PathStep]:
     """The way of fewest steps between two sets of places, of several the one of the strongest edges; empty if none.
 
-    Args:
-        occurrences: Content and number of the document for every place that a content stands in, int64 (places,) each.
-        start, end: Places, contents by row or entities after them.
-
     Examples:
         >>> kind, nothing = np.array([list(EdgeKind).index(EdgeKind.CAUSED)]), np.zeros(0, dtype=np.int64)
         >>> edges = EdgeArrays(kind, np.array([0]), np.array([1]), np.ones(1), contents=2, entities=0)

@@ -1,8 +1,4 @@
-"""Writing the Lucene index: shards of contiguous rows side by side, then one merge that keeps their order (ING-24).
-
-The index is sorted by row and merged into one segment, so that document order, statistics and scores are the same for
-any number of shards.
-"""
+"""Writing the Lucene index: shards of contiguous rows side by side, then one merge that keeps their order (ING-24)."""
 
 from __future__ import annotations
 
@@ -88,11 +84,7 @@ class MergeShards:
 
 
 def build_merged(task: MergeShards) -> None:
-    """Merge shards, or write the only one, and check the order of the result; run again it writes an equal index.
-
-    Raises:
-        CorruptionError: The merged index is not in row order.
-    """
+    """Merge shards, or write the only one, and check the order of the result; run again it writes an equal index."""
     shutil.rmtree(task.folder, ignore_errors=True)
     if len(task.shards) == 1:
         build_shard(replace(task.shards[0], folder=task.folder))
@@ -128,10 +120,7 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
 def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> LexicalDocument:
     """The text of a content by field, from its first chunk and that chunk's document.
 
-    A record is its title and text once, as in published baselines, and so is any other text that does not say what its
-    document is called: it is found by that, too (ING-37). Code gets the words of its identifiers appended,
-    every other text those of names in it. A chunk's text carries its headings already. The first chunk of a document
-    also gets the phrases that were declared for it, so that queries which hold one find it.
+    Titles join texts that do not say them (ING-37), words of identifiers join code, names' words join all other texts.
     """
     title, contents = normalised(document["title"] or ""), normalised(chunk["text"])
     named = contents.startswith(title) if document["content_type"] == ContentType.RECORD else title in contents
@@ -237,14 +226,7 @@ def _blank_document(settings: LexicalSettings) -> tuple[Any, dict[str, Any], Any
 
 
 def code_terms(text: str) -> list[str]:
-    """The words of every compound identifier in a text, each identifier once, in order of appearance.
-
-    Identifiers of one word add nothing: the text itself already holds them.
-
-    Examples:
-        >>> code_terms("writeAtomically(path); write_atomically(path); writeAtomically(other)")
-        ['write', 'atomically', 'write', 'atomically']
-    """
+    """The words of every compound identifier in a text, each identifier once, in order of appearance."""
     return list(_words(dict.fromkeys(_IDENTIFIER.findall(text))))
 
 

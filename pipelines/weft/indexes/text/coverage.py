@@ -18,17 +18,7 @@ class QueryWord(NamedTuple):
 
 
 def coverage_of(words: Iterable[QueryWord], texts: Iterable[Collection[str]], contents: int) -> Coverage:
-    """What texts say of a query; a word weighs idf = ln((contents + 1) / (holding + ½)).
-
-    Returns:
-        Nothing covered and nothing unknown where the query has no words.
-
-    Examples:
-        >>> words = [QueryWord("cache", ["cach"], 40), QueryWord("salmon", ["salmon"], 0)]
-        >>> covered, unknown, missing = coverage_of(words, [{"cach", "dir"}, {"lock"}], contents=100)
-        >>> round(covered, 2), round(unknown, 2), missing
-        (0.15, 0.85, ('salmon',))
-    """
+    """What texts say of a query; a word weighs idf = ln((contents + 1) / (holding + ½))."""
     weighed = [(each, math.log((contents + 1.0) / (min(each.holding, contents) + 0.5))) for each in words if each.terms]
     total = sum(weight for _, weight in weighed)
     if total <= 0.0:

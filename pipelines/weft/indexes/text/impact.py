@@ -55,12 +55,7 @@ class ImpactTask:
 
 
 def build_impacts(task: ImpactTask) -> None:
-    """Write the weights of all contents and their index; running it again writes the same.
-
-    Raises:
-        StoreError: A content has no weights.
-        CorruptionError: The index is not in row order.
-    """
+    """Write the weights of all contents and their index; running it again writes the same."""
     weights, folder = task.out / WEIGHTS_FILE, task.out / IMPACTS_FOLDER
     weights.parent.mkdir(parents=True, exist_ok=True)
     written = _gather(task, weights)
@@ -116,11 +111,7 @@ class ImpactIndex:
     """Dot products with term weights; immutable and safe to share between threads."""
 
     def __init__(self, folder: Path, *, rows: int) -> None:
-        """Open an index.
-
-        Raises:
-            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
-        """
+        """Open an index."""
         with JAVA:
             self._opened = OpenedIndex(folder, _impacts(), rows=rows)
             analyzer = java_cast(_ANALYSIS + "Analyzer", _delimited("delimitedBoost"))

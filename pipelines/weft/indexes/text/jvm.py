@@ -32,11 +32,7 @@ _OPTIONS = ("-Xrs", "-XX:+UseSerialGC", "--sun-misc-unsafe-memory-access=allow")
 
 @functools.cache
 def java_class(name: str) -> Any:
-    """A Java class by its full name; starts the machine if need be.
-
-    Raises:
-        ConfigurationError: There is no Java runtime, or no Anserini jar.
-    """
+    """A Java class by its full name; starts the machine if need be."""
     with JAVA:
         return _loader()(name)
 

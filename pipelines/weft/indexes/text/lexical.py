@@ -32,12 +32,7 @@ def similarity(settings: LexicalSettings) -> Any:
 
 
 def cleaned(text: str, max_bytes: int) -> str:
-    r"""A query without control characters and lone surrogates, cut to whole characters within a length (RET-21).
-
-    Examples:
-        >>> cleaned("a\x00b\ud800 caf\u00e9", max_bytes=8)
-        'a b? caf'
-    """
+    """A query without control characters and lone surrogates, cut to whole characters within a length (RET-21)."""
     encoded = _CONTROL.sub(" ", text).encode("utf-8", "replace")[:max_bytes]
     return encoded.decode("utf-8", "ignore")
 
@@ -46,11 +41,7 @@ class LexicalIndex:
     """Bag-of-words BM25; immutable and safe to share between threads."""
 
     def __init__(self, folder: Path, settings: LexicalSettings, *, rows: int) -> None:
-        """Open a merged index.
-
-        Raises:
-            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
-        """
+        """Open a merged index."""
         self._settings = settings
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
         with JAVA:
@@ -66,12 +57,9 @@ class LexicalIndex:
         self._searched_once()
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
-        """The k contents with the highest BM25 score for the words of a text.
+        """The k contents with the highest BM25 score for the words of a text: (row, score), best first, ties by row.
 
-        Nothing in the text is an operator. Text and terms beyond the configured limits are left out.
-
-        Returns:
-            (row, score), best first, ties by row; fewer than k when fewer contents share a word.
+        Nothing in the text is an operator; text and terms beyond the limits are left out.
         """
         ((rows, scores),) = self.search_many([text], k, [among])
         return list(zip(rows.tolist(), scores.tolist(), strict=True))
@@ -147,11 +135,7 @@ class LexicalIndex:
             return int(self._reader.getDocCount(field)), int(self._reader.getSumTotalTermFreq(field))
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
-        """Which contents hold words: side by side, as they are typed, or in whatever form they have.
-
-        Returns:
-            bool (contents,); None where there are no words, or where the index has none that are as they are typed.
-        """
+        """Which contents hold words, side by side as typed, or in any form; None where that cannot be told."""
         text = self._cleaned(words)
         sides, marked = side_by_side(text), [*marked_names(text), *lone_operators(text)]
         if self._settings.analysis == "english" or not sides:
@@ -159,11 +143,11 @@ class LexicalIndex:
         with JAVA:
             exact = [self._exact_parser.createPhraseQuery(EXACT, " ".join(sides))]
             exact += [self._exact_parser.createBooleanQuery(EXACT, name) for name in marked]
-            query = self._all_of(exact)
+            query = _joined(exact, "MUST")
             if not phrase and not marked:
                 others = [self._exact_parser.createBooleanQuery(EXACT, "".join(sides))]
                 others += [self._parser.createBooleanQuery(FIELDS[0], text)] if len(sides) == 1 else []
-                query = _any_of([query, *(each for each in others if each is not None)])
+                query = _joined([query, *(each for each in others if each is not None)], "SHOULD")
             rows = int(self._reader.maxDoc())
             holders, _ = self._opened.find(query, max(1, rows))
         mask = np.zeros(rows, dtype=bool)
@@ -196,10 +180,11 @@ class LexicalIndex:
             (self._parser.createBooleanQuery(field, self._cleaned(text)), weight) for field, weight in self._weights
         ]
         queries += self._exact_queries(text)
-        clauses = [part if weight == 1.0 else _boosted(part, weight) for part, weight in queries if part is not None]
+        boost = java_class(_SEARCH + "BoostQuery")
+        clauses = [part if weight == 1.0 else boost(part, weight) for part, weight in queries if part is not None]
         if len(clauses) < 2:
             return clauses[0] if clauses else None
-        return _any_of(clauses)
+        return _joined(clauses, "SHOULD")
 
     def _exact_queries(self, text: str) -> list[tuple[Any, float]]:
         """What is looked for in the field `exact`, with weights."""
@@ -216,21 +201,10 @@ class LexicalIndex:
         phrases = sought.phrases if weight else ()
         return queries + [(parser.createPhraseQuery(EXACT, " ".join(words)), weight) for words in phrases]
 
-    def _all_of(self, queries: Sequence[Any]) -> Any:
-        builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-        for each in queries:
-            builder.add(each, java_class(_SEARCH + "BooleanClause$Occur").MUST)
-        return builder.build()
 
-
-def _boosted(query: Any, boost: float) -> Any:
-    return java_class(_SEARCH + "BoostQuery")(query, boost)
-
-
-def _any_of(queries: Sequence[Any]) -> Any:
-    """A query for what matches any of some, by the sum of their scores."""
+def _joined(queries: Sequence[Any], occur: str) -> Any:
+    """A query for what matches any of some (SHOULD), or all (MUST), by the sum of their scores."""
     builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-    should = java_class(_SEARCH + "BooleanClause$Occur").SHOULD
     for part in queries:
-        builder.add(part, should)
+        builder.add(part, getattr(java_class(_SEARCH + "BooleanClause$Occur"), occur))
     return builder.build()

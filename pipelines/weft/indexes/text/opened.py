@@ -49,11 +49,7 @@ class OpenedIndex:
     """Reader and searcher of one index; immutable and safe to share between threads that hold `jvm.JAVA`."""
 
     def __init__(self, folder: Path, similarity: Any, *, rows: int) -> None:
-        """Open a merged index.
-
-        Raises:
-            CorruptionError: Lucene cannot read it, or its document order is not the contents' row order.
-        """
+        """Open a merged index."""
         # Handing thousands of rows to Java takes milliseconds: once per set, as long as anyone holds it.
         self._clauses: weakref.WeakKeyDictionary[RowSet, Any] = weakref.WeakKeyDictionary()
         try:
@@ -107,11 +103,7 @@ def _hits(hits: Sequence[_Hit]) -> Hits:
 
 
 def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
-    """Check that document i of an index is contents row i, at the ends and at `probes` places between.
-
-    Raises:
-        CorruptionError: Another number of documents, several segments, or another order.
-    """
+    """Check that document i of an index is contents row i, at the ends and at `probes` places between."""
     leaves = reader.leaves()
     if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
         counted = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"

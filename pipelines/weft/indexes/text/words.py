@@ -40,12 +40,7 @@ _ONE_FORM = str.maketrans({"\u2010": "-", "\u2011": "-", "\u2212": "-", "ς": "�
 
 
 def normalised(text: str) -> str:
-    r"""A text in the form that words are compared in; runs of ASCII letters that nobody types as a word are left out.
-
-    Examples:
-        >>> normalised("Sa\u0308nger \uff21\uff22 \ufb01le so\u00adft non\u2011empty")
-        'Sänger AB file soft non-empty'
-    """
+    """A text in the form that words are compared in; runs of ASCII letters that nobody types as a word are left out."""
     text = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_UNSEEN | _ONE_FORM)
     return _ENDLESS.sub(" ", text)
 
@@ -135,14 +130,7 @@ _PLURALS = (
 
 
 def stream(text: str) -> list[str]:
-    """Every word of a text in its order, in lower case; letters of scripts without blanks each alone.
-
-    Examples:
-        >>> stream("To be, or C++: app.dependency_overrides IS NULL")
-        ['to', 'be', ',', 'or', 'c++', ',', 'app', 'dependency', 'overrides', 'is', 'null']
-        >>> stream("数据、base64")
-        ['数', '据', ',', 'base64']
-    """
+    """Every word of a text in its order, in lower case; letters of scripts without blanks each alone."""
     lower = _BREAK.sub(f" {BREAK} ", _VERSION.sub("v ", _lower(normalised(text))))
     if lower.isascii():
         return _STREAMS[0].findall(lower)
@@ -170,14 +158,7 @@ def _words_of(text: str) -> list[str]:
 
 @functools.lru_cache(_REMEMBERED)
 def split_identifier(identifier: str) -> tuple[str, ...]:
-    """The words of an identifier or dotted path, in lower case, and behind them letters with the digits after them.
-
-    Examples:
-        >>> split_identifier("os.path.HTTPServer_error2")
-        ('os', 'path', 'http', 'server', 'error', '2', 'error2')
-        >>> split_identifier("OAuth2Client"), split_identifier("größeBerechnen")
-        (('o', 'auth', '2', 'client', 'oauth2'), ('größe', 'berechnen'))
-    """
+    """The words of an identifier or dotted path, in lower case, and behind them letters with the digits after them."""
     words: list[str] = []
     numbered: dict[str, None] = {}
     for whole in _wholes(identifier):
@@ -239,12 +220,7 @@ def marked_names(text: str) -> list[str]:
 
 
 def names(text: str) -> list[str]:
-    """What a text is found by beside the words of its stream, each once.
-
-    Examples:
-        >>> names("maxRetryCount, max-retry and k8sApply")
-        ['max', 'retry', 'count', 'maxretry', 'max-retry', 'k', '8', 's', 'apply', 'k8s']
-    """
+    """What a text is found by beside the words of its stream, each once."""
     text = normalised(text)
     tokens = dict.fromkeys(_NAME.findall(text))
     parts = (name for token in tokens for name in _names_in(token))

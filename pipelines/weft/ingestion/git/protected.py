@@ -24,13 +24,7 @@ class ProtectedGit:
     """Runs git from a repository of our own in `folder`, within limits of time, bytes and memory."""
 
     def __init__(self, folder: Path, within_s: float, *, head: str, wide: bool, objects: Path) -> None:
-        """Make that repository.
-
-        Args:
-            head: What its HEAD says: a commit, or the name of a branch.
-            wide: Whether ids are SHA-256.
-            objects: Folder of the objects that it has.
-        """
+        """Make it with this HEAD and this folder of objects; `wide` where ids are SHA-256."""
         self.folder, self._objects = folder, objects
         self._ends = time.monotonic() + within_s
         for name in ("objects", "refs", "info"):

@@ -58,8 +58,7 @@ def repository_at(folder: Path) -> Repository | None:
 def repository_above(folder: Path) -> Repository | None:
     """The repository that a folder lies in, if whoever made it may decide about the folder.
 
-    That are the folder's owner, who runs this, and root: others who may write to a folder above, such as /tmp, could
-    leave out what they like. Like git, it looks no further than the folder's file system.
+    Others than its owner, who runs this, and root could leave out what they like, where they may write above it.
     """
     status = folder.stat()
     for above in (folder, *folder.parents):

@@ -22,13 +22,7 @@ _FOLDER_MARK = "ps_d"
 
 
 class PathRules:
-    """What some rules say about paths from one folder: the last one that matches counts.
-
-    Examples:
-        >>> rules = PathRules(["*", "!*/", "!*.h"])
-        >>> [rules.verdict(path, is_folder=path == "b") for path in ("a.c", "a.h", "b")]
-        [True, False, False]
-    """
+    """What some rules say about paths from one folder: the last one that matches counts."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         rules = [rule for line in lines if (rule := _rule(line)) is not None]

@@ -47,11 +47,7 @@ def read_bounded(path: Path, limit: int, *, flags: int = 0) -> bytes:
 
 
 def read_bytes(root: Path, path: tuple[str, ...], *, limit: int) -> tuple[bytes, float]:
-    """Content and modification time of one regular file below a folder.
-
-    Raises:
-        UnreadableError: It is no regular file, larger than `limit` bytes, too deep, or the system refuses.
-    """
+    """Content and modification time of one regular file below a folder."""
     try:
         with opened_folder(root, path[:-1]) as folder:
             name = path[-1] if path else "."
@@ -71,12 +67,7 @@ def refused(error: OSError) -> UnreadableError:
 
 
 def content_of(name: str, folder: int, limit: int) -> tuple[bytes, float]:
-    """Content and modification time of one regular file in an open folder.
-
-    Raises:
-        UnreadableError: It is no regular file, or larger than `limit` bytes.
-        OSError: The system refuses.
-    """
+    """Content and modification time of one regular file in an open folder."""
     # Looked at before opening, since opening a device may do something; and after, since it may be another file then.
     _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), limit)
     descriptor = os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder)

@@ -36,11 +36,7 @@ class Commit:
 
 
 def last_commits(root: Path, *, within_s: float) -> dict[bytes, Commit]:
-    """Last commit of every file below a folder that the history tells of within the limits, by path from there.
-
-    The folder may be the top of a repository, lie in one, or be a linked work tree. Empty where there is no
-    repository, no git, or nothing to be read in time.
-    """
+    """Last commit of every file below a folder that the history tells of within the limits, by path from there."""
     repository = repository_above(root)
     head = None if repository is None else _head(repository)
     if repository is None or head is None or within_s <= 0.0:

@@ -63,11 +63,7 @@ def calendar_seconds(seconds: float) -> float | None:
 
 
 def trust_of(document: Document, folders: Sequence[str], *, as_of: float | None, settings: TrustSettings) -> int:
-    """Trust level, 0 to 100, of a document for which nobody declared one.
-
-    The first of these that holds decides: its head says that it was generated; it lies in a folder of blog posts; it
-    is a paper; it is code or configuration; it is old history; it is recent; else it is standard.
-    """
+    """Trust, 0 to 100, of a document for which nobody declared one: by its head, folder, kind and age."""
     head = document.text[:_GENERATED_WITHIN].lower()
     if any(marker in head for marker in _GENERATED):
         return settings.generated

@@ -64,17 +64,7 @@ _MOST_TRUST = 100
 def declared(facts: Mapping[Any, Any]) -> tuple[Declared, list[str]]:
     """The facts of a mapping, and a line on each that is not of the kind that its name asks for.
 
-    Of several names for one fact the first that fits counts. What has another kind, or no field of its own, is kept as
-    metadata; so is a relation in its short form, `supersedes: path`, which is a link, too (GRA-1).
-
-    Raises:
-        ValueError: A number has more digits than can be written.
-        RecursionError: Facts are nested deeper than can be written.
-
-    Examples:
-        >>> facts, problems = declared({"title": "Locks", "citations": "many", "team": "core"})
-        >>> facts.title, dict(facts.metadata), problems
-        ('Locks', {'citations': 'many', 'team': 'core'}, ["citations: expected a whole number >= 0, found 'many'"])
+    Of several names for one fact the first that fits counts; what has another kind, or no field, is kept as metadata.
     """
     values: dict[str, Any] = {}
     problems = []
@@ -94,14 +84,7 @@ def declared(facts: Mapping[Any, Any]) -> tuple[Declared, list[str]]:
 
 
 def sidecars(names: Collection[str]) -> dict[str, str]:
-    """Sidecar by the name of the file that it is about, after its whole name, else after its stem.
-
-    One beside no such file is a document like any other.
-
-    Examples:
-        >>> sidecars({"guide.md", "guide.md.meta.json"}), sidecars({"guide.md", "guide.meta.json"})
-        ({'guide.md': 'guide.md.meta.json'}, {'guide.md': 'guide.meta.json'})
-    """
+    """Sidecar by the name of the file that it is about, after its whole name, else after its stem."""
     if not any(name.endswith(SIDECAR_SUFFIX) for name in names):
         return {}
     beside: dict[str, str] = {}
@@ -118,11 +101,7 @@ def sidecar_names(name: str) -> tuple[str, str]:
 
 
 def read_sidecar(data: bytes) -> tuple[Declared, list[str]]:
-    """Facts of a sidecar, and what is wrong with some of them.
-
-    Raises:
-        DeclarationError: It is no JSON object, or nested too deep.
-    """
+    """Facts of a sidecar, and what is wrong with some of them."""
     try:
         facts = json.loads(data)
         if not isinstance(facts, dict):
@@ -180,11 +159,7 @@ def as_text(text: str) -> str:
 
 
 def require_shallow(value: Any) -> None:
-    """Check that lists and mappings are nested at most `MOST_DEPTH` deep.
-
-    Raises:
-        DeclarationError: They are not.
-    """
+    """Check that lists and mappings are nested at most `MOST_DEPTH` deep."""
     level = [value]
     for _ in range(MOST_DEPTH + 1):
         level = [inner for outer in level for inner in _within(outer)]

@@ -53,21 +53,7 @@ _AsWritten.add_constructor(_MERGE, lambda loader, node: loader.construct_scalar(
 
 
 def front_matter(text: str) -> Declared | None:
-    r"""Facts that a Markdown text declares at its head; None where it declares none.
-
-    Values are texts as they are written. Facts of another kind than their names ask for are kept as metadata, since
-    many tools give the names other meanings.
-
-    Raises:
-        DeclarationError: It is too long, no mapping, nested too deep, or stands for too much, its aliases spelt out.
-
-    Examples:
-        >>> front_matter("---\ntitle: 1.10\n---\nText.\n").title
-        '1.10'
-        >>> front_matter('+++\ntitle = "Locks"\n+++\nText.\n').title
-        'Locks'
-        >>> front_matter("---\n\nA rule, and no fence follows.\n")
-    """
+    """Facts that a Markdown text declares at its head; None where it declares none."""
     front = front_of(text)
     if front is None:
         return None

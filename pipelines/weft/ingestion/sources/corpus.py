@@ -21,12 +21,7 @@ _DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
 def corpus_name(path: Path) -> str:
-    """The folder's name where the file is just called "corpus", else the file's; always encodable.
-
-    Examples:
-        >>> corpus_name(Path("data/scifact/corpus.jsonl.gz")), corpus_name(Path("data/notes.jsonl"))
-        ('scifact', 'notes')
-    """
+    """The folder's name where the file is just called "corpus", else the file's; always encodable."""
     stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
     return escaped(path.resolve().parent.name if stem == "corpus" else stem)
 
@@ -45,10 +40,7 @@ def list_records(path: Path, settings: IngestSettings) -> Iterator[RecordsItem]:
 
 
 def _line_offsets(path: Path, *, limit: int, stride: int) -> tuple[list[int], int]:
-    """Offset of every `stride`-th line in the decompressed file, and the number of lines.
-
-    No more than `limit` bytes of a line are in memory at once.
-    """
+    """Offset of every `stride`-th line in the decompressed file, and the number of lines."""
     offsets, count, damaged = [], 0, False
     with _opened(path) as file:
         while not damaged:
@@ -126,10 +118,7 @@ def _document(line: bytes, place: str, name: str, trust: int, domain: Domain | N
 def as_document(
     record: Any, place: str, name: str, trust: int, domain: Domain | None, *, modified: float | None = None
 ) -> Document | Rejection:
-    """The document of a record of the corpus `name`, or what is wrong with it.
-
-    Facts of its metadata that weft has fields for fill these; all of them stay metadata.
-    """
+    """The document of a record of the corpus `name`, or what is wrong with it."""
     if (problem := _problem(record)) is not None:
         return Rejection(place, "invalid_record", problem)
     stated = {key: value for key, value in (record.get("metadata") or {}).items() if key != "_id"}

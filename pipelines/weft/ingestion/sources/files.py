@@ -109,18 +109,7 @@ class FileKind:
 
 
 def kind_of(name: str, text: str) -> FileKind:
-    r"""Kind of a file by its name, and by its content where one name may stand for several kinds.
-
-    Examples:
-        >>> kind_of("tool", "#!/usr/bin/env python3\n").content_type
-        <ContentType.CODE: 'code'>
-        >>> kind_of("conf.yaml", "a: 1").language
-        'yaml'
-        >>> kind_of("notes.txt", "Some prose.").domain
-        <Domain.GENERAL: 'general'>
-        >>> kind_of("chat.json", '[{"role": "user", "content": "Why?"}]').content_type
-        <ContentType.CONVERSATION: 'conversation'>
-    """
+    """Kind of a file by its name, and by its content where one name may stand for several kinds."""
     lower = name.lower()
     suffix = PurePosixPath(lower).suffix.removeprefix(".")
     configuration = _configuration(lower, suffix, text)
@@ -201,12 +190,8 @@ def _markdown(_lower: str, text: str) -> FileKind:
     return FileKind(ContentType.MARKDOWN, Domain.GENERAL, None)
 
 
-def _markup(language: str) -> Callable[[str, str], FileKind]:
-    return lambda _lower, _text: FileKind(ContentType.MARKUP, Domain.GENERAL, language)
-
-
-def _rst(_lower: str, _text: str) -> FileKind:
-    return FileKind(ContentType.RST, Domain.GENERAL, None)
+def _of_type(content_type: ContentType, language: str | None = None) -> Callable[[str, str], FileKind]:
+    return lambda _lower, _text: FileKind(content_type, Domain.GENERAL, language)
 
 
 def _latex(_lower: str, text: str) -> FileKind:
@@ -231,9 +216,9 @@ def _plain(lower: str, text: str) -> FileKind:
 
 _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
-    **dict.fromkeys(("rst", "rest"), _rst),
-    **dict.fromkeys(("adoc", "asciidoc", "asc"), _markup("asciidoc")),
-    "org": _markup("org"),
+    **dict.fromkeys(("rst", "rest"), _of_type(ContentType.RST)),
+    **dict.fromkeys(("adoc", "asciidoc", "asc"), _of_type(ContentType.MARKUP, "asciidoc")),
+    "org": _of_type(ContentType.MARKUP, "org"),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),
     **dict.fromkeys(_TABLE_SUFFIXES, _table),
 }
@@ -249,10 +234,7 @@ _LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it ta
 
 
 def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Documents of one file, or why there are none, and what declares nothing of them that could be read.
-
-    Never raises because of the content of a file.
-    """
+    """Documents of one file, or why there are none, and what declares nothing of them that could be read."""
     try:
         data, modified_at = read_bytes(Path(item.root), item.path, limit=settings.max_file_bytes)
         text = _text(data)

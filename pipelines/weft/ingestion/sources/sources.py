@@ -1,7 +1,4 @@
-"""Sources: a folder tree, a file, a corpus, a table. Listing is cheap and ordered; each item can be read anywhere.
-
-A declared source says which of its files are wanted, and what holds for all their documents (OPS-3b).
-"""
+"""Sources: a folder tree, a file, a corpus, a table. Listing is cheap and ordered; each item can be read anywhere."""
 
 from __future__ import annotations
 
@@ -54,11 +51,7 @@ _DAMAGED = (pa.ArrowException, OSError)
 
 
 def list_rows(path: Path) -> Iterator[RowsItem]:
-    """Items of neighbouring rows, none of which reaches into another row group.
-
-    Raises:
-        OSError: It is no Parquet file.
-    """
+    """Items of neighbouring rows, none of which reaches into another row group."""
     try:
         with path.open("rb") as file:  # Arrow itself takes no name that is not UTF-8
             metadata = pq.read_metadata(file)
@@ -235,11 +228,7 @@ def list_items(path: Path, settings: IngestSettings, *, store: Path | None = Non
 
 
 def list_source(path: Path, settings: IngestSettings, *, store: Path | None = None) -> SourceListing:
-    """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines.
-
-    Raises:
-        SourceError: There is no such source, or it cannot be opened at all.
-    """
+    """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines."""
     try:
         if path.is_dir():
             return _files(path, settings, store)
@@ -263,12 +252,7 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
 
 
 def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Documents of one item, or why there are none; never raises because of an item's content.
-
-    Raises:
-        MemoryError: There is not enough: what a generation holds must not depend on that.
-        OSError: A stored item cannot be read, which is the store's failure and no content's.
-    """
+    """Documents of one item, or why there are none; what an item holds raises nothing but MemoryError."""
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
         return
@@ -326,11 +310,7 @@ def paths_of(item: SourceItem) -> dict[str, Path]:
 
 
 def read_source(path: Path, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Every document of a source, and every item that could not become one, in order.
-
-    Raises:
-        SourceError: There is no such source, or it cannot be opened at all.
-    """
+    """Every document of a source, and every item that could not become one, in order."""
     for item in list_items(path, settings):
         yield from read_item(item, settings, domain=domain)
 
@@ -392,11 +372,7 @@ def _is_transcript(path: Path) -> bool:
 
 
 def list_declared(source: SourceSettings, settings: IngestSettings, *, store: Path) -> SourceListing:
-    """Items of a declared source, each with the declaration.
-
-    Raises:
-        SourceError: There is no such source, or it cannot be opened at all.
-    """
+    """Items of a declared source, each with the declaration."""
     listing = list_source(source.place, settings, store=store)
     wanted = [_with_source(item, source) for item in listing.items if _is_wanted(item, source)]
     left_out = Counter(listing.left_out)

@@ -136,12 +136,7 @@ class Transcript:
 
 
 def recognised(text: str) -> bool:
-    r"""Whether a text is a transcript in a notation that `sessions` understands.
-
-    Examples:
-        >>> recognised("Ann: Shall we?\nBob: Yes.\nAnn: When?\nBob: Now.\n"), recognised("Name: x\nVersion: 2\n")
-        (True, False)
-    """
+    """Whether a text is a transcript in a notation that `sessions` understands."""
     value = _structured(text)
     return is_log(text) if value is None else any(session.lines for session in _of_structure(value))
 
@@ -157,10 +152,7 @@ def is_of_turns(line: str) -> bool:
 
 
 def sessions(text: str, uri: str) -> Iterator[Transcript | Rejection]:
-    """Every session of a transcript that holds a turn, in order; none where the text is no transcript.
-
-    A session with something among its turns that is none cannot be told, and is a rejection.
-    """
+    """Every session of a transcript that holds a turn, in order; none where the text is no transcript."""
     seen: dict[str, int] = {}
     for session in _sessions(text):
         name = _word(session.name)

@@ -14,7 +14,7 @@ from weft.ingestion.git.repository import Repository, repository_above, reposito
 from weft.ingestion.git.rules import PathRules
 from weft.ingestion.git.safe_files import MAX_DEPTH, opened_folder
 
-QuotaSegments = tuple[str, ...]
+PathNames = tuple[str, ...]
 """A path as the names that lead to it."""
 
 
@@ -41,22 +41,20 @@ class TreeListing:
 
     # from the tree's root, in the order of their bytes, files of a folder before those of its folders; linked
     # working trees come last
-    paths: Sequence[QuotaSegments]
+    paths: Sequence[PathNames]
     # entries that were left out by reason; a folder counts once, since nothing looks into it
     left_out: Mapping[SkipReason, int]
 
-    def __iter__(self) -> Iterator[QuotaSegments]:
+    def __iter__(self) -> Iterator[PathNames]:
         return iter(self.paths)
 
 
 def listed(
-    root: Path, *, skipped: Sequence[str], left_out: QuotaSegments | None = None, secrets: Sequence[str] = ()
+    root: Path, *, skipped: Sequence[str], left_out: PathNames | None = None, secrets: Sequence[str] = ()
 ) -> TreeListing:
     """Files below a folder that are to be read: in a repository those of `git ls-files -co --exclude-standard`.
 
-    Rules of ignore files hold from the top of the repository that the folder lies in, if it does. A repository below
-    has rules of its own. Links, devices and folders that cannot be listed are named too: reading them tells why they
-    cannot be read.
+    Links, devices and folders that cannot be listed are named too: reading them tells why they cannot be read.
     """
     walk = _Walk(root, frozenset(skipped), left_out, PathRules(secrets))
     return TreeListing(list(walk.paths()), dict(sorted(walk.left_out.items())))
@@ -66,7 +64,7 @@ def listed(
 class _Folder:
     """A folder to be listed."""
 
-    path: QuotaSegments
+    path: PathNames
     start: int  # how many names lead to the folder that its files were asked of
     files: ProjectFiles
 
@@ -75,13 +73,13 @@ class _Folder:
 class _Walk:
     root: Path
     skipped: frozenset[str]
-    store: QuotaSegments | None
+    store: PathNames | None
     secrets: PathRules
     left_out: Counter[SkipReason] = field(default_factory=Counter)
     _walked: set[Path] = field(default_factory=set)
-    _linked: list[tuple[QuotaSegments, Repository]] = field(default_factory=list)
+    _linked: list[tuple[PathNames, Repository]] = field(default_factory=list)
 
-    def paths(self) -> Iterator[QuotaSegments]:
+    def paths(self) -> Iterator[PathNames]:
         yield from self._below(self._top((), repository_above(self.root)))
         while self._linked:
             # The working tree of the repository's own branch stands for all others.
@@ -92,12 +90,12 @@ class _Walk:
             else:
                 yield from self._below(self._top(path, repository))
 
-    def _top(self, path: QuotaSegments, repository: Repository | None) -> _Folder:
+    def _top(self, path: PathNames, repository: Repository | None) -> _Folder:
         if repository is not None:
             self._walked.add(repository.shared)
         return _Folder(path, len(path), files_of(repository, self.root.joinpath(*path)))
 
-    def _below(self, start: _Folder) -> Iterator[QuotaSegments]:
+    def _below(self, start: _Folder) -> Iterator[PathNames]:
         waiting = [start]
         while waiting:
             folder = waiting.pop()
@@ -119,7 +117,7 @@ class _Walk:
                     below.append(entered)
             waiting.extend(reversed(below))
 
-    def _reason(self, folder: _Folder, path: QuotaSegments, kind: _Kind) -> SkipReason | None:
+    def _reason(self, folder: _Folder, path: PathNames, kind: _Kind) -> SkipReason | None:
         """Why an entry is left out, if it is."""
         is_folder = kind is _Kind.FOLDER
         if path[-1] in self.skipped:
@@ -133,7 +131,7 @@ class _Walk:
             return None
         return SkipReason.IGNORED
 
-    def _entered(self, folder: _Folder, path: QuotaSegments) -> _Folder | None:
+    def _entered(self, folder: _Folder, path: PathNames) -> _Folder | None:
         """A folder as it is listed, in a repository of its own if it is one; None where that is not now, or never."""
         if not folder.files.is_apart(path[folder.start :]):
             return _Folder(path, folder.start, folder.files)

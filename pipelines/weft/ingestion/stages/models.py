@@ -21,7 +21,6 @@ from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
 from weft.domain.matching import TermWeights
 from weft.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key
-from weft.embedding.encoders.precision import instructions_of
 from weft.embedding.late_interaction import compressed
 from weft.embedding.models import SPARSE_MODULE
 from weft.embedding.ports import TermEncoder, TermHead, TextEncoder
@@ -31,7 +30,6 @@ from weft.embedding.tokens import TokenCounter, load_token_counter
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.ingestion.report import ENCODED_WITH
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
@@ -149,10 +147,7 @@ class Embed(UnitWorker):
         self._cache = EmbeddedCache(cache, width, weighed_with)
 
     def work(self, unit: Unit) -> Unit:
-        """Add the table `vectors`, and `tokens` and `weights` where these are kept.
-
-        Where another encoder came before, the names of its tables are followed by this one's.
-        """
+        """Add the table `vectors`, and `tokens` and `weights` where these are kept."""
         texts = self._texts(unit)
         keys = {content: vector_key(self._model, self._settings.strategy, text) for content, text in texts.items()}
         embedded, computed = _completed(self._cache, keys, texts, self._encoded)
@@ -160,8 +155,6 @@ class Embed(UnitWorker):
             "embedded": unit.counts.get("embedded", 0) + computed,
             "embedding_cache_hits": unit.counts.get("embedding_cache_hits", 0) + len(texts) - computed,
         }
-        if computed:
-            counts[f"{ENCODED_WITH}{instructions_of(self._settings.device)}"] = computed
         if self._weighs:
             counts["weighed"] = computed
         tables = self._tables(list(texts), [embedded[keys[content]] for content in texts]) if texts else {}
@@ -273,10 +266,5 @@ def embedded_text(chunk: Chunk, parent: Chunk | None, title: str | None) -> str:
 
 
 def window(level: int, level_tokens: Sequence[int], limit: int) -> int:
-    """How many tokens of a chunk of some level are embedded, at most what the encoder reads.
-
-    Examples:
-        >>> [window(level, (2048, 1024, 512, 512), 1000) for level in range(5)]
-        [1000, 1000, 512, 512, 512]
-    """
+    """How many tokens of a chunk of some level are embedded, at most what the encoder reads."""
     return min(level_tokens[min(level, len(level_tokens) - 1)], limit)

@@ -187,10 +187,7 @@ class Summariser:
         self.counts: Counter[str] = Counter()
 
     def summarised(self, document: Document, chunks: Sequence[Chunk]) -> Document:
-        """The document with a summary of at most the configured length.
-
-        One that was declared stays, cut to that length. A text that is no longer has none: it is its own summary.
-        """
+        """The document with a summary of at most the configured length."""
         limit = self._settings.max_tokens
         if document.summary is not None:
             return replace(document, summary=within(document.summary, limit, self._count) or None)

@@ -20,7 +20,6 @@ from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import Document
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId
-from weft.embedding.encoders.precision import ROUNDED_APART
 from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, Manifest, read_generation_manifest
 from weft.indexes.merge import REPEATED, MergedTables
 from weft.runtime.storage.files import canonical, files_below, verify_some
@@ -112,14 +111,6 @@ class Base:
         if ANSWERING not in facts or share < least:
             return {}
         return {ANSWERING: facts[ANSWERING], DESCRIBED: share}
-
-    def instructions_with(self, encoded_with: frozenset[str]) -> frozenset[str]:
-        """The vector instructions that its vectors and those of the run were computed with."""
-        own: frozenset[str] = frozenset() if self.folder is None else read_generation_manifest(self.folder).instructions
-        both = own | encoded_with
-        if len(both) > 1:
-            log.warning("vectors were computed with %s instructions: %s", " and ".join(sorted(both)), ROUNDED_APART)
-        return both
 
 
 def _with_whole_tables(folder: Path, manifest: Manifest) -> Path | None:

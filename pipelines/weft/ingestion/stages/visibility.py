@@ -29,11 +29,7 @@ _LOOKED_UP = 64  # items before a run: milliseconds on a network file system, an
 
 
 def require_sources(items: Sequence[SourceItem], executor: Executor) -> None:
-    """Check before a run that other hosts see its sources, and of what lies in them an even sample.
-
-    Raises:
-        SourceError: One does not, or sees others; the message names the host and the path.
-    """
+    """Check before a run that other hosts see its sources, and of what lies in them an even sample."""
     sources = dict.fromkeys(root_of(item) for item in items)
     require_same_view([*sources, *_paths(sampled(items))], executor)
 
@@ -45,11 +41,7 @@ def sampled(items: Sequence[SourceItem]) -> list[SourceItem]:
 
 
 def require_gone(unit: Unit, part: Path, executor: Executor) -> None:
-    """Check that what a worker could not read of a unit cannot be read anywhere: only then it may be rejected.
-
-    Raises:
-        SourceError: A host sees it, or it is back.
-    """
+    """Check that what a worker could not read of a unit cannot be read anywhere: only then it may be rejected."""
     require_same_view(list(_paths(unit.items)), executor)
     paths = {place: path for item in unit.items for place, path in paths_of(item).items()}
     for place in _vanished(part):
@@ -61,11 +53,7 @@ def require_gone(unit: Unit, part: Path, executor: Executor) -> None:
 
 
 def require_same_view(paths: Collection[Path], executor: Executor) -> None:
-    """Check that all hosts see the same at some paths; what changes meanwhile is no difference.
-
-    Raises:
-        SourceError: One sees something else; the message names the host and the path.
-    """
+    """Check that all hosts see the same at some paths; what changes meanwhile is no difference."""
     here = _described(paths)
     for host, there in executor.on_other_hosts(partial(_described, paths)):
         for path, expected, seen in zip(paths, here, there, strict=True):

@@ -27,9 +27,8 @@ _AT_ONCE = 32  # texts that one search embeds: some tens of milliseconds
 class LessonRetriever:
     """Finds lessons for queries among those that are believed; shared by threads.
 
-    A lesson is embedded once, by the encoder that embeds queries; a few at a time: no search waits for thousands.
-    From which cosine on it is shown for its meaning alone is read from everyday questions, nearly all of which are to
-    show nothing: the more lessons there are, the nearer the nearest lies to anything.
+    The cosine from which meaning alone shows one is read from everyday questions, nearly all of which are to show
+    nothing.
     """
 
     def __init__(
@@ -48,11 +47,7 @@ class LessonRetriever:
         self._held: _Held | None = None
 
     def of(self, query: Query, beliefs: LessonBeliefs, vector: np.ndarray | None = None) -> tuple[ChosenLesson, ...]:
-        """The lessons that fit a query, best first; the query's id draws those on trial.
-
-        Args:
-            vector: The query's, float32 (dimension,); None where it was not embedded.
-        """
+        """The lessons that fit a query, best first; its id draws those on trial, its `vector` finds by meaning."""
         draws = random.Random(query.query_id)  # noqa: S311 - it draws what is tried
         held = self._current(beliefs, embedded=vector is not None)
         cosines = [] if vector is None else held.cosines(vector)

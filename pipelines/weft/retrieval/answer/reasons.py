@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.domain.links import LinkKind, Quadrant, RelatedDocument
-from weft.domain.ranking import Channel, Contribution, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
+from weft.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
 from weft.retrieval.ranking.diversity import SUPERSEDED
 from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
@@ -74,15 +74,7 @@ _CALLED = {
 
 
 def reason(result: RankedResult) -> str:
-    """One sentence: what people called it, where there is such, and what finds it.
-
-    Examples:
-        >>> from types import SimpleNamespace as Result
-        >>> past = PastVerdicts(right=3, rank_before=4)
-        >>> one = Result(past=past, channels={Channel.DENSE: None}, contributions=(), relations=())
-        >>> reason(one)
-        'three people called this right for this question; before that it was fourth, by meaning'
-    """
+    """One sentence: what people called it, where there is such, and what finds it."""
     by = ways(result)
     if result.past is None:
         return "; ".join(reasons(result)) or by
@@ -97,7 +89,7 @@ def reason(result: RankedResult) -> str:
 def reasons(result: RankedResult) -> tuple[str, ...]:
     """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
     called = _called(result.past) if result.past is not None else []
-    ordered = sorted(result.contributions, key=_amount, reverse=True)
+    ordered = sorted(result.contributions, key=lambda each: each.amount, reverse=True)
     words = [_in_words(result, each.name) for each in ordered if each.amount > 0.0 and each.name in _SIGNALS]
     return tuple([*warnings(result), *called, *words][:MOST])
 
@@ -123,13 +115,7 @@ def warns(relation: RelatedDocument) -> bool:
 
 
 def related(relation: RelatedDocument) -> str:
-    """A relation of a result, in words.
-
-    Examples:
-        >>> from weft.domain.links import RelationSource
-        >>> related(RelatedDocument(LinkKind.SUPERSEDES, "docs/new.md", inward=True, source=RelationSource.DECLARED))
-        'superseded by docs/new.md'
-    """
+    """A relation of a result, in words."""
     if not relation.direct:
         return f"in one contradiction with {relation.uri}"
     return f"{_RELATED[relation.kind][relation.inward]} {relation.uri}"
@@ -139,10 +125,6 @@ def ways(result: RankedResult) -> str:
     """What found it, in words."""
     names = [_FINDS[channel] for channel in result.channels if channel in _FINDS]
     return " and ".join(names) or "by what people called it"
-
-
-def _amount(contribution: Contribution) -> float:
-    return contribution.amount
 
 
 def _called(past: PastVerdicts) -> list[str]:
@@ -189,12 +171,7 @@ def _crowd(new: NewcomerVerdicts, near: str) -> str:
 
 
 def people(count: int) -> str:
-    """So many people, in words.
-
-    Examples:
-        >>> people(1), people(3), people(30)
-        ('one person', 'three people', '30 people')
-    """
+    """So many people, in words."""
     return f"{_number(count)} {'person' if count == 1 else 'people'}"
 
 
@@ -203,12 +180,7 @@ def _number(count: int) -> str:
 
 
 def ordinal(place: int) -> str:
-    """A place, in words.
-
-    Examples:
-        >>> ordinal(4), ordinal(23)
-        ('fourth', 'at place 23')
-    """
+    """A place, in words."""
     return _ORDINALS[place] if place < len(_ORDINALS) else f"at place {place}"
 
 

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from weft.domain.chunks import Context
 from weft.domain.lesson_match import ChosenLesson
-from weft.domain.matching import EvidenceGap, MatchFeatures
+from weft.domain.matching import EvidenceGap
 from weft.domain.ranking import Answer, Contribution, RankedResult
 from weft.domain.understanding import HandOff, Understanding
 from weft.retrieval.answer.reasons import SEEN, because, difference, reason, reasons, related
@@ -100,13 +100,7 @@ def understanding_as_json(read: Understanding) -> dict[str, Any]:
 
 
 def understanding_line(read: Understanding) -> str:
-    """How a query was read, on one line for people.
-
-    Examples:
-        >>> from weft.domain.understanding import QueryType
-        >>> understanding_line(Understanding(type=QueryType.DEBUG, confidence=0.5, cues=("fails",), limit=10))
-        'read as debug (fails) · moderate'
-    """
+    """How a query was read, on one line for people."""
     cues = f" ({', '.join(read.cues)})" if read.cues else ""
     parts = [f"read as {read.type.value.replace('_', ' ')}{cues}", read.complexity.value]
     parts += [f"{each.name}: {each.value}{'' if each.applied else ' not applied'}" for each in read.filters]
@@ -178,7 +172,9 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "relevance": result.relevance,
         "probability": result.probability,
         "doubtful": result.doubtful,
-        "match": None if (match := result.match) is None else _match_as_json(match),
+        "match": None
+        if (match := result.match) is None
+        else {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction},
         "above_next": result.above_next,
         "propensity": result.propensity,
         "examination": result.examination,
@@ -202,10 +198,6 @@ def result_as_json(result: RankedResult) -> dict[str, Any]:
         "context": None if result.context is None else context_as_json(result.context),
         "contributions": [_contribution_as_json(contribution) for contribution in result.contributions],
     }
-
-
-def _match_as_json(match: MatchFeatures) -> dict[str, float | None]:
-    return {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction}
 
 
 def context_as_json(context: Context) -> dict[str, Any]:
@@ -276,14 +268,7 @@ _WORD = re.compile(r"\w+")
 
 
 def snippet(text: str, query: str, length: int = CHARACTERS) -> str:
-    r"""The text from the line that has most words of the query, on one line, at most `length` characters.
-
-    Examples:
-        >>> snippet("# Notes\n\nLocks are held\nwhile a checkpoint  is written.", "checkpoint written", 40)
-        '… while a checkpoint is written.'
-        >>> snippet("one two three", "", 8)
-        'one two…'
-    """
+    """The text from the line that has most words of the query, on one line, at most `length` characters."""
     lines = [line for line in text.splitlines() if line.strip()]
     wanted = _words(query)
     best = max(range(len(lines)), key=lambda at: (len(wanted & _words(lines[at])), -at), default=0)

@@ -39,13 +39,7 @@ class Vocabulary:
                 self._named[key].append(entity)
 
     def named_in(self, text: str) -> list[Sequence[int]]:
-        """The entities that each name in a text may mean; of names within a longer one only that.
-
-        Examples:
-            >>> names = [(0, ["Kafka"]), (1, ["Apache Kafka"]), (2, ["Store.get_page"])]
-            >>> Vocabulary(names).named_in("does apache kafka call get_page()?")
-            [[1], [2]]
-        """
+        """The entities that each name in a text may mean; of names within a longer one only that."""
         words = _WORD.findall(text)
         keys = entity_keys(words, _NAME_WORDS)
         entities: list[Sequence[int]] = []
@@ -124,20 +118,13 @@ class GraphChannel:
 
 
 def _weighed(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> np.ndarray:
-    """Weight of its kind times strength of each edge, float64 (edges,); 0 of what leads to where it comes from.
-
-    One text may stand in both documents of a relation, such as two versions that begin alike.
-    """
+    """Weight of its kind times strength of each edge; 0 of what leads to where it comes from."""
     of_kind = np.array([weights.get(kind, 0.0) for kind in EdgeKind])
     return np.asarray(of_kind[edges.kind] * edges.strength * (edges.source != edges.target))
 
 
 def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_array:
-    """What share of a place's energy passes to each other: weight of the edge · its strength / √(edges of the place).
-
-    Returns:
-        float64 (places, places), by row what a place gives; edges lead both ways, edges of weight 0 nowhere.
-    """
+    """What a place gives to each other, by row: weight of the edge · its strength / √(edges of the place)."""
     weight = _weighed(edges, weights)
     some = np.flatnonzero(weight > 0.0)
     source, target, weight = edges.source[some], edges.target[some], weight[some]
@@ -152,11 +139,7 @@ def passing(edges: EdgeArrays, weights: Mapping[EdgeKind, float]) -> sparse.csr_
 
 
 def spread(seeds: Energies, passes: sparse.csr_array, settings: GraphSettings) -> Energies:
-    """Energy that reaches each place in `hops` steps, the energy it starts with not counted.
-
-    Returns:
-        Places in their order, and their energies; energies below `least_energy` are not passed on.
-    """
+    """Energy that reaches each place in `hops` steps, the energy it starts with not counted."""
     reached: list[Energies] = []
     places, energies = seeds
     for _ in range(settings.hops):
@@ -230,11 +213,7 @@ class DegreeChannel:
 def degree_scores(
     edges: EdgeArrays, weights: Mapping[EdgeKind, float], *, excluded: Collection[int] = ()
 ) -> np.ndarray:
-    """log(1 + d) / log(1 + d_max), where d is the sum of weight · strength of a content's edges.
-
-    Returns:
-        float64 (contents,) in [0, 1]; equal only where degrees are.
-    """
+    """log(1 + d) / log(1 + d_max), where d is the sum of weight · strength of a content's edges."""
     weight = _weighed(edges, weights)
     degree = np.zeros(edges.contents + edges.entities)
     np.add.at(degree, edges.source, weight)

@@ -27,30 +27,14 @@ Opened = TypeVar("Opened")
 
 
 class OpenedCache:
-    """What was opened of one generation: who opens it again in the same way gets what was opened before.
-
-    Names and phrases of a hundred thousand contents take a second or two to read, which searchers under other beliefs
-    or settings need not spend again. Channels hold nothing of a search, so that searchers may share them; opening is
-    for one thread at a time.
-
-    Examples:
-        >>> openings, generation = OpenedCache(), object()
-        >>> openings.of(generation, "names", 3, lambda: "read"), openings.of(generation, "names", 3, lambda: "again")
-        ('read', 'read')
-        >>> openings.of(generation, "names", 4, lambda: "read otherwise"), openings.of(object(), "names", 4, str)
-        ('read otherwise', '')
-    """
+    """What was opened of one generation: who opens it again in the same way gets what was opened before."""
 
     def __init__(self) -> None:
         self._generation: object = None
         self._opened: dict[str, tuple[object, Any]] = {}
 
     def of(self, generation: object, what: str, way: object, opening: Callable[[], Opened]) -> Opened:
-        """What `opening` gives, now or when it was asked for last.
-
-        Raises:
-            StoreError: The generation has no such thing.
-        """
+        """What `opening` gives, now or when it was asked for last."""
         if generation is not self._generation:
             self._generation, self._opened = generation, {}
         if what not in self._opened or self._opened[what][0] != way:

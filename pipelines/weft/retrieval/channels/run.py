@@ -22,25 +22,14 @@ ScoreRows = Callable[[Ints], Floats]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hits:
-    """Rows of contents, each once, and a channel's scores of them (higher is better), best first.
+    """Rows of contents, each once, and a channel's scores of them (higher is better), best first."""
 
-    Attributes:
-        rows: int64 (n,).
-        scores: float64 (n,).
-    """
-
-    rows: Ints
-    scores: Floats
+    rows: Ints  # (n,)
+    scores: Floats  # (n,)
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[int, float]]) -> Hits:
-        """Rows with their scores, the best first.
-
-        Examples:
-            >>> hits = Hits.of([(7, 0.5), (3, 0.25)])
-            >>> len(hits), list(hits.head(1))
-            (2, [(7, 0.5)])
-        """
+        """Rows with their scores, the best first."""
         ranked = list(pairs)
         rows, scores = zip(*ranked, strict=True) if ranked else ((), ())
         return cls(np.array(rows, dtype=np.int64), np.array(scores, dtype=np.float64))
@@ -56,12 +45,7 @@ class Hits:
         return self if len(self.rows) <= depth else Hits(self.rows[:depth], self.scores[:depth])
 
     def collapsed(self, representatives: Mapping[int, int]) -> Hits:
-        """The same with the representative in the place of each alias, each content once, where it stands first.
-
-        Examples:
-            >>> list(Hits.of([(7, 0.5), (3, 0.25), (9, 0.125)]).collapsed({7: 3}))
-            [(3, 0.5), (9, 0.125)]
-        """
+        """The same with the representative in the place of each alias, each content once, where it stands first."""
         own = self.rows.tolist()
         if representatives.keys().isdisjoint(own):
             return self
@@ -88,25 +72,15 @@ VectorLookup = Callable[[Ints], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """What a channel found for one query.
-
-    Attributes:
-        score_rows: The channel's score of any contents, by row; None where it can only score what it found.
-        match_rows: How well the query's tokens match those of any contents, by row, in [−1, 1] (RET-10); None where
-            the channel knows no tokens.
-        vector: The query's embedding, float32 (dimension,), a unit vector; None where the channel makes none.
-        vectors: Vectors of contents by row, float32 (rows, dimension), unit rows; None as above.
-        cosines: Cosine of any unit vector to contents by row; None where the channel keeps no vectors.
-        alone: What the query's own words found, where others were asked for it, too; None where they were not.
-    """
+    """What a channel found for one query."""
 
     ranking: Hits
-    score_rows: ScoreRows | None = None
-    match_rows: ScoreRows | None = None
-    vector: np.ndarray | None = None
-    cosines: Callable[[np.ndarray, Ints], Floats] | None = None
+    score_rows: ScoreRows | None = None  # its score of any contents; None where it scores only what it found
+    match_rows: ScoreRows | None = None  # how well tokens match, in [−1, 1] (RET-10); None where it knows none
+    vector: np.ndarray | None = None  # the query's, float32 (dimension,), a unit vector; None where it makes none
+    cosines: Callable[[np.ndarray, Ints], Floats] | None = None  # of any unit vector to contents by row
     vectors: VectorLookup | None = None
-    alone: Ranked | None = None
+    alone: Ranked | None = None  # what the query's own words found, where others were asked for it, too
 
 
 def scores_of(ranked: Ranked) -> ScoreRows:

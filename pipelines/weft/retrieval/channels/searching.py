@@ -39,10 +39,7 @@ class LexicalChannel:
 
 
 class DenseChannel:
-    """Searches the vectors of one encoder; queries share encoder and FAISS batches.
-
-    Where the contents' token embeddings are stored, a query's own come from the forward pass that gives its vector.
-    """
+    """Searches the vectors of one encoder; queries share encoder and FAISS batches."""
 
     def __init__(
         self, encoder: TextEncoder, index: VectorIndex, batch: int, *, tokens: TokenEmbeddings | None = None
@@ -176,8 +173,7 @@ def with_learned_triggers(
 ) -> tuple[Plan, dict[Channel, Ranked]]:
     """Rankings and what learned triggers lead to (RET-17); triggers on trial are reported in the plan, and no more.
 
-    A content's score is the share of the query's own words that are its triggers. Words of the domain's vocabulary
-    trigger nothing: they stand in much of the corpus, and lead to all of that.
+    A score is the share of the query's words that are triggers of the content, the domain's vocabulary left out.
     """
     if Channel.TRIGGERS not in by_channel or not triggers.count:
         return plan, dict(by_channel)

@@ -34,10 +34,7 @@ FEEDBACK, NEIGHBOURS = "feedback", "neighbours"
 
 _SAME_BEGINNING = 5  # characters by which a keyword is one of the words in a name: what is stemmed differs behind them
 _MOST_WORDS = 100  # of a query that is expanded at all: a page of text has said enough
-_FEEDBACK_TEXTS, _BACKGROUND_TEXTS = (
-    5,
-    45,
-)  # first results taken for relevant, and what their terms stand out from
+_FEEDBACK_TEXTS, _BACKGROUND_TEXTS = 5, 45  # first results taken for relevant, and what their terms stand out from
 _FEEDBACK_TERMS, _NAMES = 6, 6  # added at most, of such terms and of names near those in the query
 _SHORTEST_TERM = 3  # characters
 
@@ -113,10 +110,7 @@ def revise_plan(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints, 
 
 
 def _words_answer(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints) -> bool:
-    """Whether a query is answered by one channel, by words: the best of it bears what is asked for as its name.
-
-    Of exact names a hit is enough: few other texts hold their letters.
-    """
+    """Whether a query is answered by one channel, by words: the best of it bears what is asked for as its name."""
     hits = by_channel[Channel.LEXICAL].ranking if Channel.LEXICAL in by_channel else NOTHING
     if not len(hits):
         return False
@@ -192,10 +186,7 @@ def _terms(text: str) -> set[str]:
 def _combined(
     original: Mapping[Channel, Ranked], variants: Sequence[Mapping[Channel, Ranked]], settings: RetrievalSettings
 ) -> Mapping[Channel, Ranked]:
-    """The channels' rankings of a query and its variants as one, the query counting more often.
-
-    Channels other than words and meaning stand by what the query itself names.
-    """
+    """The channels' rankings of a query and its variants as one, the query counting more often."""
     weight = settings.understanding.expansion.original_weight
     combined = dict(original)
     for channel in original.keys() & set(_WORDS_AND_MEANING) if variants else ():

@@ -1,10 +1,8 @@
 """Which past questions ask the same, in other words (LRN-19).
 
-Cosines alone cannot tell: "enable the cache" and "disable the cache" lie as near as two ways to ask for one thing. So
-what two questions do not have in common is looked at. Some similar questions ask for something else. Names, numbers,
-negations, directions or question words disagree, or a word is replaced by an opposite or by another word that is no
-synonym. Nothing passes between such questions. Of the rest the cosine says how much does, and the share of what they
-ask about that both name: where all questions are about the same few people, cosines are high among all of them.
+"Enable the cache" and "disable the cache" lie near. So nothing passes between questions whose names, numbers,
+negations, directions or question words disagree. Of the rest the cosine and the share of common words say how much
+does.
 """
 
 from __future__ import annotations
@@ -81,18 +79,7 @@ class Factors(NamedTuple):
         return cls(prior.likeness, prior.factors, prior.same_words)
 
     def bin(self, ours: Question, theirs: Question, similarity: float) -> int | None:
-        """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts.
-
-        Examples:
-            >>> from weft.settings import load_settings
-            >>> prior = load_settings(environment={}).priors.near
-            >>> asked, factors = "enable the cache", Factors.of(prior)
-            >>> [
-            ...     factors.bin(Question(asked), Question(text), 1.1)
-            ...     for text in ("disable the cache", "how do I activate the cache", "enable caches for all users")
-            ... ]
-            [None, 4, 3]
-        """
+        """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts."""
         same = ours.content == theirs.content and bool(ours.content)
         if (similarity < self.similarity[0] and not same) or ours.contradicts(theirs):
             return None
@@ -109,10 +96,8 @@ def learned_factors(
 ) -> Factors:
     """Factors as verdicts under near questions show them.
 
-    Of two questions, what people hold of a content under both is a pair: the product of what they hold, from −1 to 1.
-    Where a question and the one nearest to it were answered by different contents, that is a pair of 0. A bin's factor
-    is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the similarity. A pair
-    counts what the verdicts behind it do, so that a flood tells little.
+    A bin's factor is the mean of its prior, worth `strength` pairs, and of its pairs; it never falls with the
+    similarity.
     """
     factors, verdicts = Factors.of(prior), [_verdicts(precedents, each.fingerprint) for each in asked]
     before = np.array([*prior.factors, prior.same_words])
@@ -187,15 +172,11 @@ Encode = Callable[[Sequence[str]], np.ndarray]
 
 
 class PastQuestion(NamedTuple):
-    """A past question.
-
-    Attributes:
-        vector: A unit vector, float32 (dimension,).
-    """
+    """A past question."""
 
     fingerprint: str
     wording: Question
-    vector: np.ndarray
+    vector: np.ndarray  # a unit vector, float32 (dimension,)
 
 
 @dataclass(frozen=True, slots=True)

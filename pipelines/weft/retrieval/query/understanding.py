@@ -81,9 +81,6 @@ def make_plan(
     """Bound, normalise and understand a query, and follow its signs.
 
     Who names a place or words to be held sees all that is there; everything else passes over `thinned` contents.
-
-    Raises:
-        ValueError: One of its filters asks for what no document can have; the message names the query.
     """
     text, truncated = bounded(query.text, max_bytes=QUERY_BYTES, max_terms=QUERY_TERMS)
     read, sought, understanding = understood(query, text, facts.has_value, settings.understanding)
@@ -135,17 +132,7 @@ def escalated_plan(plan: Plan, settings: RetrievalSettings) -> Plan:
 
 
 def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
-    r"""A text that no channel can choke on: NFC, single blanks, no control characters, lone surrogates replaced.
-
-    Returns:
-        The text, and whether a limit cut it.
-
-    Examples:
-        >>> bounded("a\x00b \ud800\n c", max_bytes=100, max_terms=100)
-        ('a b � c', False)
-        >>> bounded("naïve words", max_bytes=3, max_terms=100)
-        ('na', True)
-    """
+    """A text that no channel can choke on: NFC, single blanks, no control characters; and whether a limit cut it."""
     # Cut before normalising: NFC of a megabyte costs, and at most doubles what is left (UAX #15: threefold in UTF-8).
     # Blanks are no part of what is left: however many there are, they cut nothing.
     words = " ".join(text.split(maxsplit=max_terms))
@@ -174,8 +161,7 @@ class QueryOperator:
 def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
     """The text that is searched, without what it excludes, and its signs.
 
-    A flag has two dashes, or one letter, and is no sign. Where nothing else is asked for, nothing is excluded. A query
-    that is a flag or an operator in capitals, and nothing else, is looked for as if it were quoted.
+    A flag has two dashes, or one letter, and is no sign. Where nothing else is asked for, nothing is excluded.
 
     Examples:
         >>> text, signs = parse_operators('"dead letter" queue +kafka -redis --cache -q')
@@ -292,10 +278,7 @@ _PARTS = re.compile(r"(?i)[?;]|(?:,\s*|\b)(?:and|or|but)\s+(?:(?:also|then)\s+)?
 def understood(
     query: Query, text: str, exists: Callable[[str, str], bool], settings: UnderstandingSettings
 ) -> tuple[Query, str, Understanding]:
-    """What a query asks for, the query with what was inferred filled in, and the text that is searched.
-
-    What the caller states is never overruled: an intent, a domain and filters stay as they are.
-    """
+    """What a query asks for, the query with what was inferred filled in, and the text that is searched."""
     kind, confidence, cues = query_type(text, settings.type)
     inferring, against = settings.prefilter.enabled, compares(text, settings.router)
     sought, filters = inferred_filters(text, exists, settings.prefilter, compares=against) if inferring else (text, ())
@@ -322,13 +305,6 @@ def query_type(text: str, settings: TypeSettings) -> tuple[QueryType, float, tup
 
     Confidence is the cues' share, with one more for what was not seen: n / (all cues + 1). A query without any is
     specific with confidence 0.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.type
-        >>> kind, confidence, cues = query_type("How does the updater commit its offsets?", tuned)
-        >>> kind.value, confidence, cues
-        ('how_does_it_work', 0.5, ('how does',))
     """
     cues_of = {kind: _cues(text, kind, settings) for kind in _ORDER}
     best = max(_ORDER, key=lambda kind: len(cues_of[kind]))
@@ -401,18 +377,7 @@ def _stem(word: str, characters: int) -> str:
 
 
 def complexity(text: str, settings: RouterSettings) -> Complexity:
-    """Simple where a name, a path or a few keywords are asked for; complex where much is, several things, or a choice.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.router
-        >>> [complexity(text, tuned).value for text in ("Store.get_page", "docs/install/linux.md", "page cache")]
-        ['simple', 'simple', 'simple']
-        >>> complexity("how are pages cached", tuned).value
-        'moderate'
-        >>> [complexity(text, tuned).value for text in ("What is a page? Who writes it?", "pages versus blocks")]
-        ['complex', 'complex']
-    """
+    """Simple where a name, a path or a few keywords are asked for; complex where much is, or a choice."""
     words = text.split()
     many = len(words) >= settings.complex_words or _questions(text, settings) > 1
     if many or compares(text, settings):
@@ -422,16 +387,7 @@ def complexity(text: str, settings: RouterSettings) -> Complexity:
 
 
 def compares(text: str, settings: RouterSettings) -> bool:
-    """Whether a text sets things against one another, as comparisons and trade-offs do.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.router
-        >>> [compares(text, tuned) for text in ("difference between a lock and a lease", "mutex vs. lease")]
-        [True, True]
-        >>> [compares(text, tuned) for text in ("different locks", "notebooks in VS Code")]
-        [False, False]
-    """
+    """Whether a text sets things against one another, as comparisons and trade-offs do."""
     return bool(_AGAINST.search(text) or _pattern(settings.comparisons).search(text))
 
 
@@ -455,22 +411,7 @@ def inferred_filters(
 ) -> tuple[str, tuple[InferredFilter, ...]]:
     """Filters in a query's text, and the text without those that are no question of their own (RET-4).
 
-    "name:value" states one outright; a path of folders asks for what lies in it, more surely after "in" or the like.
-    Only what at least one document has is a filter: of anything else the text speaks. Where two values of one name are
-    asked for, neither leaves the other out; nor does a path in a comparison leave out what is compared with it.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> tuned = load_settings(environment={}).retrieval.understanding.prefilter
-        >>> has = lambda name, value: value in {"core", "src/store", "src/log"}
-        >>> text, filters = inferred_filters("page layout in src/store team:core", has, tuned)
-        >>> text, [(each.name, each.value, each.applied) for each in filters]
-        ('page layout in src/store', [('team', 'core', True), ('folder', 'src/store', True)])
-        >>> _, filters = inferred_filters("pages in src/store and in src/log", has, tuned)
-        >>> [(each.value, each.applied) for each in filters]
-        [('src/store', False), ('src/log', False)]
-        >>> inferred_filters("is 10:30 a time", has, tuned)
-        ('is 10:30 a time', ())
+    Only what a document has is a filter. Where two values of one name are asked for, neither leaves the other out.
     """
     named: dict[tuple[str, str], float] = {}
 
@@ -494,14 +435,7 @@ def inferred_filters(
 
 
 def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[str, ...]:
-    """What reads like a filter in a text that is searched, and names what no document has: mistyped, or words.
-
-    Times of day, and single letters as in code, are too common to be reported.
-
-    Examples:
-        >>> unknown_filters("locks langauge:python at 10:30", lambda name, value: False)
-        ('langauge:python',)
-    """
+    """What reads like a filter in a text that is searched, and names what no document has: mistyped, or words."""
     stated = (match for match in _STATED.finditer(sought) if len(match[1]) > 1 and not match[1][0].isdigit())
     return tuple(match[0] for match in stated if not exists(match[1], match[2].strip('"')))
 
@@ -509,11 +443,7 @@ def unknown_filters(sought: str, exists: Callable[[str, str], bool]) -> tuple[st
 def shift_of(vector: np.ndarray, memory: SessionMemory, settings: ShiftSettings) -> Shift | None:
     """How far a query lies from the centroid of its session's recent ones; None before there are enough of them.
 
-    The threshold is learned from the session: the mean distance within its topics so far and some deviations more,
-    between the configured bounds. Leaps are no such distances, so that no leap hides the next one.
-
-    Args:
-        vector: float32 (dimension,), a unit vector.
+    The threshold is the mean distance within its topics so far and some deviations more; leaps do not count (RET-6).
     """
     recent = _recent(memory, len(vector))
     if not settings.enabled or len(recent) < (1 if memory.changed else LEAST_RECENT):

@@ -44,10 +44,7 @@ class Rerankers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QuestionVerdicts:
-    """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each.
-
-    Of what one said of a content under one question in several ways, by its hash and by its page, the last holds.
-    """
+    """Verdicts under a question and near ones, a line per verdict and content of this generation, (verdicts,) each."""
 
     row: Ints  # of the content
     table: VerdictTable  # the verdicts
@@ -141,10 +138,7 @@ class RankingContext:
 
     @property
     def hits(self) -> Mapping[Channel, Hits]:
-        """What each channel ranked first, as deep as was planned, with representatives in the place of their aliases.
-
-        A representative is found by the best of its class. One that the query's filters leave out stands for nobody.
-        """
+        """What each channel ranked first, as deep as was planned, representatives in the place of their aliases."""
         leaders = {alias: leader for leader, rows in self.left_out.items() for alias in rows}
         return {channel: hits.collapsed(leaders) for channel, hits in self._heads.items()}
 

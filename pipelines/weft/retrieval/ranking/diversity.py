@@ -28,8 +28,7 @@ Pairs = Sequence[tuple[int, int]]
 def after_successors(shown: RankingBatch, among: RankingBatch, newer: Counterparts) -> RankingBatch:
     """Results of which those that are superseded stand after what supersedes them, where both are shown.
 
-    Such a result loses just what sets it above the other: a contribution, so that scores still fall from each to the
-    next and are the sum of what is told (ARC-7).
+    Each loses just what sets it above the other, as a contribution, so that scores still fall (ARC-7).
     """
     if not newer.rows and not newer.documents:
         return shown
@@ -55,10 +54,7 @@ def after_successors(shown: RankingBatch, among: RankingBatch, newer: Counterpar
 
 
 def successions(candidates: RankingBatch, newer: Counterparts) -> Pairs:
-    """Lines of one query's candidates that one supersedes the other of.
-
-    None of a circle, in which each supersedes the next; and none where somebody's signs put the older one first.
-    """
+    """Lines of one query's candidates that one supersedes the other of, none of a circle."""
     uris = [candidates.uris(number)[0] for number in candidates.number.tolist()]
     pairs = newer.pairs(candidates.rows.tolist(), uris)
     if not pairs:
@@ -98,11 +94,7 @@ def diverse(
     relations: ResolvedRelations = NO_RELATIONS,
     passes: Passes = may_answer,
 ) -> RankingBatch:
-    """The candidates to show, best first.
-
-    Where scores are not learned, near-duplicates stay, so that published baselines are what they were: there every
-    channel that has weight has its word, and nothing else is done.
-    """
+    """The candidates to show, best first."""
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
     chosen = marginal(candidates, tuned, relations.opposed) if learned else candidates
     shown = _head(chosen, settings, passes)
@@ -154,10 +146,7 @@ def marginal(
 
 
 def cosines_of(candidates: RankingBatch, settings: DiversitySettings, opposed: Counterparts) -> np.ndarray | None:
-    """Of candidates of one query to one another, (n, n), −1 to themselves and to what opposes them.
-
-    None where they change nothing of what is shown.
-    """
+    """Of candidates of one query, −1 to themselves and to what opposes them; None where they do not matter."""
     vectors = candidates.contexts[int(candidates.query[0])].vectors if len(candidates) else None
     if vectors is None or (settings.mmr <= 0.0 and settings.duplicate_cosine > 1.0):
         return None
@@ -173,12 +162,7 @@ def cosines_of(candidates: RankingBatch, settings: DiversitySettings, opposed: C
 def marginal_relevance(scores: Floats, cosines: np.ndarray, settings: DiversitySettings) -> tuple[Ints, Floats]:
     """The order of score − mmr · greatest cosine to what is kept before, under many draws of scores at once.
 
-    Step by step whoever has most of it has its turn, of equals the one of the higher score, of these the first, and is
-    kept unless that cosine reaches `duplicate_cosine`: then it is a near-duplicate. A search is one draw.
-
-    Returns:
-        Whose turn it is, and its greatest cosine, at least 0, to those kept before, NaN of near-duplicates; both
-        (steps, draws).
+    Whose turn it is, and its greatest cosine to those kept before, NaN of near-duplicates; both (steps, draws).
     """
     order = np.argsort(-scores.T, axis=1, kind="stable")[:, : settings.depth]  # a line per draw, here and below
     each = np.arange(len(order))
@@ -210,8 +194,7 @@ def _twins(turns: Ints, taken: Floats, cosines: np.ndarray) -> dict[int, list[in
 def represented(candidates: RankingBatch, settings: DiversitySettings, passes: Passes, counted: Flags) -> RankingBatch:
     """The best of each query, the last of them making room for the best of each channel that none was ranked by.
 
-    Such a candidate's cosine to the query must be known and reach `least_similarity`, and it must pass. The best
-    result of all stays, and so does whoever is the only one of its channel.
+    Such a candidate passes and its cosine to the query reaches `least_similarity`; the best result of all stays.
     """
     if not len(candidates):
         return candidates

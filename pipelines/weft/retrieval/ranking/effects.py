@@ -131,10 +131,7 @@ def _counted(past_outcomes: PastOutcomes, some: Ints, rank: int | None) -> PastV
 
 
 def _crowd(verdicts: VerdictTable, own: Flags, most: int) -> tuple[Flags, int]:
-    """Which verdicts are of new principals that do not count one by one, and as how many people these count at most.
-
-    Too many of a day spoke of this, or each of something else. The asker is none: its own word is told by itself.
-    """
+    """Which verdicts are of new principals that do not count one by one, and as how many people these count at most."""
     new = np.isfinite(verdicts.together) & ~np.isin(verdicts.principal, verdicts.principal[own])
     days, day = np.unique(verdicts.day, return_inverse=True)
     names = np.unique(np.stack([day[new], verdicts.principal[new]]), axis=1)[0]
@@ -174,10 +171,9 @@ def effects_of(past_outcomes: PastOutcomes, rows: Ints, share: Floats) -> Effect
 
 
 def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats, Floats, Floats]:
-    """The effect of each content by what came of it under questions that say nothing of this one.
+    """The effect of each content by what came of it under other questions, each of which counts once at most.
 
-    Under one question people tell the effect of the content there. So each question counts once at most, and its own
-    effect pulls what is expected towards one half (MacKay, Neural Computation 1992), as where the variance is learned.
+    Its own effect pulls what is expected of a question towards one half (MacKay, Neural Computation 1992).
     """
     precedents, near = past_outcomes.precedents, set(past_outcomes.near)
     pairs = [
@@ -203,8 +199,7 @@ def _over_all_questions(past_outcomes: PastOutcomes, rows: Ints) -> tuple[Floats
 def _under_this_question(past_outcomes: PastOutcomes, rows: Ints, log_odds: Floats) -> tuple[Floats, Floats, Floats]:
     """The effect of each content under this question.
 
-    What came of it under near questions is a belief about it that is `factor` of theirs, with so much more variance;
-    what came of it under this very question is then told as ever.
+    What came of it under near questions is a belief that is `factor` of theirs, with so much more variance.
     """
     verdicts, count, variance = past_outcomes.verdicts, len(rows), past_outcomes.precedents.question_variance
     order = np.argsort(rows, kind="stable")
@@ -244,10 +239,7 @@ def _together(cell: Ints, weight: Floats, *columns: Floats) -> tuple[Floats, Flo
 
 
 def lifts(candidates: RankingBatch) -> Floats:
-    """How much both effects would add to scores so far, by the candidate's number; 0 where nothing is known.
-
-    A document is shown at the chunk that is best with what people said of it.
-    """
+    """How much both effects would add to scores so far, by the candidate's number; 0 where nothing is known."""
     lifted = np.zeros(len(candidates.merged.query))
     for query, lines in candidates.queries:
         past_outcomes = candidates.contexts[query].past
@@ -299,8 +291,7 @@ def _beliefs(numbers: Ints, effects: Effects, level: float) -> dict[int, dict[st
 def with_own_verdicts(candidates: RankingBatch) -> RankingBatch:
     """Candidates with their asker's own verdicts added: right ones first, wrong ones below the third.
 
-    Own verdicts are evidence like others, with a large variance; what is missing to their place
-    is added on top.
+    Own verdicts are evidence with a large variance; what is missing to their place is added on top.
     """
     values, units = np.full(len(candidates), np.nan), np.ones(len(candidates))
     for query, lines in candidates.queries:

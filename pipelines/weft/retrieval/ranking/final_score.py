@@ -39,11 +39,7 @@ class Headings:
         self._words_above = lru_cache(_HELD)(self._read)
 
     def named(self, contexts: Sequence[RankingContext]) -> Named:
-        """How much of each question the headings above chunks name.
-
-        Of the words of a question that say what it asks about, the share that stands in the headings, whatever their
-        endings, synonyms counted as one: in [0, 1], 0 where a question has no such word.
-        """
+        """The share of each question's content words that the headings above chunks name, synonyms counted as one."""
         asked = [Question(each.plan.text).content for each in contexts]
 
         def named(query: int, places: Ints) -> Floats:
@@ -73,14 +69,10 @@ PASSAGE = "passage"
 def collapse_documents(
     candidates: RankingBatch, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
 ) -> RankingBatch:
-    """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N.
+    """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N for N that match.
 
-    N is the number of the document's chunks that matched; N = 1 passes unchanged. What is shown for a document is its
-    best chunk, or one that falls behind it by less than its headings name more of the question. A content that is
-    shown for several documents is one candidate that speaks for them all (ARC-4), with the score of the best of them.
-
-    Returns:
-        Best first, ties by content hash; each at its place in the best document that it speaks for.
+    Its best chunk is shown, or one that falls behind by less than its headings name more of the question. A content of
+    several documents speaks for them all (ARC-4), with the score of the best of them.
     """
     numbers, document, place = _in_documents(candidates)
     chosen_by = candidates.scores.totals[numbers] + lifted[numbers]
@@ -174,10 +166,7 @@ def _support(totals: Floats, bounds: Ints, floor: float) -> Floats:
 
 
 def _one_of_each(best: _Best, documents: Documents, factor: float) -> tuple[_Best, dict[int, tuple[int, ...]]]:
-    """Each candidate once, in the document that supports it most, and the documents of those that speak for several.
-
-    Documents stand by what they add, and then by URI.
-    """
+    """Each candidate once, in the document that supports it most, and the documents of those that speak for several."""
     counts = np.bincount(best.number)
     document_ids: dict[int, tuple[int, ...]] = {}
     if counts.max(initial=1) == 1:
@@ -256,11 +245,7 @@ def best_results(
     *,
     every: bool = False,  # all of them, and not only as many as are compared with one another
 ) -> RankingBatch:
-    """The best results of each query by final score, with all their signals.
-
-    Learned ranking adds weight · signal of the quality signals; the other modes rank by fusion alone, and their
-    signals are there for the sake of the explanation and of feedback.
-    """
+    """The best results of each query by final score, with all their signals."""
     depths = len(candidates) if every else candidates.ks + settings.diversity.depth
     units = in_units(candidates, settings, lifts(candidates), named)
     penalty = settings.session.repeat_penalty

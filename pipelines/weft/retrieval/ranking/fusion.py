@@ -10,7 +10,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from types import MappingProxyType
 
 import numpy as np
@@ -51,7 +51,8 @@ def rerankers(
     if settings.rerank.late_interaction:
         match = matcher(by_channel)
         if match is not None:
-            used[Signal.LATE_INTERACTION] = partial(_late_interaction, match, settings.rerank.span)
+            span = settings.rerank.span
+            used[Signal.LATE_INTERACTION] = lambda rows: signals.late_interaction(match(rows), span)
         elif Channel.DENSE in wanted:
             left_out[Signal.LATE_INTERACTION.value] = (
                 "the generation keeps no token embeddings of this encoder: set embedding.tokens.enabled and reindex"
@@ -59,26 +60,14 @@ def rerankers(
                 else "there are no tokens of the query, since the dense channel was left out"
             )
     if pairs is not None:
-        used[Signal.CROSS_ENCODER] = partial(_cross_encoder, pairs, text, texts_of)
+        used[Signal.CROSS_ENCODER] = lambda rows: signals.cross_encoder(pairs.score(text, texts_of(rows)))
     elif settings.rerank.cross_encoder.model:
         left_out[Signal.CROSS_ENCODER.value] = "no cross-encoder was loaded here"
     return Rerankers(used, left_out)
 
 
-def _late_interaction(match: ScoreRows, span: float, rows: Ints) -> Floats:
-    return signals.late_interaction(match(rows), span)
-
-
-def _cross_encoder(pairs: PairScorer, query: str, texts_of: TextLookup, rows: Ints) -> Floats:
-    return signals.cross_encoder(pairs.score(query, texts_of(rows)))
-
-
 def reranked(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
-    """The best candidates of each query scored by each reranker, among the others as they were, in new order.
-
-    All score the same ones: the best by fused score, and what was called right before. Others lack the signals, which
-    adds nothing to their score.
-    """
+    """The best candidates of each query scored by each reranker, among the others as they were, in new order."""
     # What was called right before is scored like the best, wherever it stands (LRN-23).
     first, answered = candidates.first(settings.rerank.depth), candidates.is_ranked_by(Channel.ANSWERED).nonzero()[0]
     by_query, lines = [each.reranking for each in candidates.contexts], np.union1d(first, answered)
@@ -131,8 +120,7 @@ def believed_in_common(
 def believed_weights(query: Query, beliefs: Beliefs, active: Collection[Signal]) -> SignalWeights:
     """Learned weights for the query's domain, or for each candidate's own where the query names none.
 
-    An exploring query draws them once per domain, from a generator seeded by the query id and the domain: the same
-    query gets the same draw, whatever else it ranks (ARC-9).
+    An exploring query draws them by its id and the domain, so that the same query gets the same draw (ARC-9).
     """
 
     def of_domain(domain: Domain) -> Mapping[Signal, SignalWeight]:
@@ -187,19 +175,12 @@ of text: then the least score of the query stands in for it."""
 
 
 def reciprocal_rank_fusion(candidates: RankingBatch, weights: ChannelWeights, *, k: float) -> RankingBatch:
-    """Fuse by rank: score = Σ over channels of weight / (k + rank).
-
-    Returns:
-        Every candidate, best first, ties by content hash.
-    """
+    """Fuse by rank: score = Σ over channels of weight / (k + rank)."""
     return _fuse(candidates, weights, lambda _: lambda ranks, _scores: np.asarray(1.0 / (k + ranks)))
 
 
 def relative_score_fusion(candidates: RankingBatch, weights: ChannelWeights) -> RankingBatch:
-    """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor).
-
-    The theoretical floor, where a channel has one, keeps its last hit from counting as a miss.
-    """
+    """Fuse by score: Σ over channels of weight · (score − floor) / (best score − floor)."""
     return _fuse(candidates, weights, lambda channel: lambda _, scores: relative(scores, FLOORS[channel]))
 
 
@@ -213,19 +194,9 @@ def fuse(candidates: RankingBatch, settings: RetrievalSettings) -> RankingBatch:
     """Candidates by one score, best first, by the configured mode."""
     if settings.fusion is FusionMode.LEARNED:
         return learned_fusion(candidates)
-    return _STATIC[settings.fusion](candidates, settings.static_weights, settings)
-
-
-_STATIC: Mapping[FusionMode, Callable[[RankingBatch, ChannelWeights, RetrievalSettings], RankingBatch]] = (
-    MappingProxyType(
-        {
-            FusionMode.RRF: lambda candidates, weights, tuned: reciprocal_rank_fusion(
-                candidates, weights, k=tuned.rrf_k
-            ),
-            FusionMode.RSF: lambda candidates, weights, _: relative_score_fusion(candidates, weights),
-        }
-    )
-)
+    if settings.fusion is FusionMode.RRF:
+        return reciprocal_rank_fusion(candidates, settings.static_weights, k=settings.rrf_k)
+    return relative_score_fusion(candidates, settings.static_weights)
 
 
 def relative(scores: Floats, floor: float | None) -> Floats:
@@ -236,13 +207,8 @@ def relative(scores: Floats, floor: float | None) -> Floats:
     return (scores - base) / span if span > 0.0 else np.ones(len(scores))
 
 
-def channels_in(candidates: RankingBatch) -> list[Channel]:
-    """Channels that ranked any of the candidates, in their order."""
-    return [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
-
-
 def _fuse(candidates: RankingBatch, weights: ChannelWeights, share_of: Callable[[Channel], Share]) -> RankingBatch:
-    channels = channels_in(candidates)
+    channels = [channel for channel in CHANNELS if candidates.is_ranked_by(channel).any()]
     if unweighted := set(channels) - weights.keys():
         raise ValueError(f"expected a weight per channel, none for {sorted(unweighted)}")
     values = np.full((len(candidates), len(channels)), np.nan)

@@ -1,7 +1,6 @@
 """Signals of candidates: similarity, pseudo-relevance and quality (RET-13).
 
-What is relevant lies close together (van Rijsbergen's cluster hypothesis), so that the first results of a search speak
-for what is like them (Rocchio 1971, with vectors for terms). Nobody's feedback is needed for that.
+The first results of a search speak for what is like them (van Rijsbergen's cluster hypothesis; Rocchio 1971).
 """
 
 from __future__ import annotations
@@ -58,10 +57,7 @@ ALWAYS = frozenset({Signal.CROSS_VALIDATION, Signal.FRESHNESS, Signal.TRUST, *SI
 
 
 def answering(by_channel: Mapping[Channel, Ranked]) -> frozenset[Channel]:
-    """Channels that have something to say about one query: words and meaning where they answered at all.
-
-    That neither ranked anything says something; that a query names no entity does not.
-    """
+    """Channels that have something to say about one query: words and meaning where they answered at all."""
     return frozenset(
         channel
         for channel, ranked in by_channel.items()
@@ -101,11 +97,7 @@ def with_similarity(candidates: RankingBatch, settings: RetrievalSettings) -> Ra
 
 
 def with_pseudo_relevance(candidates: RankingBatch, settings: PseudoRelevanceSettings) -> RankingBatch:
-    """Candidates with their likeness to the first ones of their query, scaled among its own.
-
-    First are those that words and meaning together put there, each as `vector` and `lexical` have it: the signal knows
-    nothing of weights, so that it is the same whatever was learned.
-    """
+    """Candidates with their likeness to the first ones of their query, scaled among its own."""
     vectors = [each.vectors for each in candidates.contexts]
     able = np.array([of_query is not None for of_query in vectors])
     if not settings.first or not able.any():
@@ -124,10 +116,7 @@ def with_pseudo_relevance(candidates: RankingBatch, settings: PseudoRelevanceSet
 def similarity_to_top(vectors: np.ndarray, scores: Floats, settings: PseudoRelevanceSettings) -> Floats:
     """Mean of each vector's cosine to the power of `sharpness` to the `first` ones by score, itself left out.
 
-    The first ones weigh exp((score − best) / temperature). What is nobody's like, and what has no company, is NaN or 0.
-
-    Returns:
-        In [0, 1], (n,); NaN where there are no others.
+    The first ones weigh exp((score − best) / temperature); NaN where there are no others.
     """
     first = np.argsort(-scores, kind="stable")[: settings.first]
     chances = np.exp((scores[first] - scores[first[0]]) / settings.temperature)
@@ -334,10 +323,7 @@ def may_answer(candidate: RankingBatch) -> bool:
 
 
 def _own_scores(candidates: RankingBatch, channel: Channel, by_channel: Mapping[Channel, Ranked]) -> list[float]:
-    """A channel's scores of the candidates of one query by the query's own words; 0 where there is none.
-
-    What they match is the query: other words add candidates, and say nothing about how well it is answered (RET-3).
-    """
+    """A channel's scores of the candidates of one query by the query's own words; 0 where there is none."""
     alone = by_channel[channel].alone if channel in by_channel else None
     if alone is None:
         scores: list[float] = np.nan_to_num(candidates.scores_of(channel), nan=0.0).tolist()

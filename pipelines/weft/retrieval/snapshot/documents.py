@@ -44,14 +44,11 @@ _CITATIONS = MEASURES.index(Measure.CITATIONS)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Citations:
-    """Citations of documents by their number.
+    """Citations of documents by their number."""
 
-    Attributes:
-        citing: Other documents that refer to each, int64 (documents,).
-        measures: What is counted elsewhere, 0 where unknown, (documents, `MEASURES`).
-    """
-
+    # other documents that refer to each, (documents,)
     citing: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    # what is counted elsewhere, 0 where unknown
     measures: Floats = field(default_factory=lambda: np.zeros((0, len(MEASURES))))
 
     @property
@@ -90,12 +87,7 @@ def declared_measures(documents: Sequence[StoredDocument]) -> Floats:
 
 
 def counted(stated: str) -> float:
-    """A count as a document declares it; 0 of what is none.
-
-    Examples:
-        >>> counted("12"), counted("true"), counted("many"), counted("-3")
-        (12.0, 1.0, 0.0, 0.0)
-    """
+    """A count as a document declares it; 0 of what is none."""
     try:
         count = float({"true": "1", "yes": "1"}.get(stated.strip().casefold(), stated))
     except ValueError:
@@ -141,12 +133,7 @@ class Categorical(Generic[Value]):
         return cls(list(places), code)
 
     def map(self, documents: Ints, number_of: Callable[[Value], float | None]) -> Floats:
-        """A number for the value of each of some documents; NaN where there is none.
-
-        Examples:
-            >>> Categorical.of(["a", "bb", "a"]).map(np.array([0, 1, 2]), len).tolist()
-            [1.0, 2.0, 1.0]
-        """
+        """A number for the value of each of some documents; NaN where there is none."""
         present, of_document = np.unique(self.code[documents], return_inverse=True)
         numbers = [number_of(self.distinct[at]) for at in present.tolist()]
         return np.array(numbers, dtype=np.float64)[of_document]  # None becomes NaN
@@ -228,28 +215,19 @@ def _committed_after(facts: StoredDocument) -> float:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GenerationFacts:
-    """Which facts a query may ask for, and which signals this generation has.
+    """Which facts a query may ask for, and which signals this generation has."""
 
-    Attributes:
-        values: Values by name of every fact that documents share; what tells single documents apart is left out.
-        available_signals: Signals of quality that at least one document says something about.
-        citations: Of each document, here and elsewhere.
-        structure: How whole each chunk is, by place, float64 (chunks,).
-        parents: Place of each chunk's parent, int64 (chunks,); −1 where it has none. They lead in no circle.
-        isolation: How much alone each content stands, float32 (contents,); empty where that is not known.
-        momentum: By how much the degree of each content changed of late, float64 (contents,), NaN where that is not
-            known; empty where it is not known of any.
-        release_notes: Which documents say what changed from version to version, by number, bool (documents,).
-    """
-
-    values: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    available_signals: frozenset[Signal] = frozenset()
+    values: Mapping[str, frozenset[str]] = field(default_factory=dict)  # of facts that documents share, by name
+    available_signals: frozenset[Signal] = frozenset()  # that at least one document says something about
     citations: Citations = field(default_factory=Citations)
-    structure: np.ndarray = field(default_factory=lambda: np.ones(0))
+    structure: np.ndarray = field(default_factory=lambda: np.ones(0))  # how whole each chunk is, by place
+    # place of each chunk's parent, −1 where it has none; they lead in no circle
     parents: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     documents: Documents = field(default_factory=lambda: Documents.of(()))
+    # of contents by row: how much alone each stands, and by how much its degree changed of late; empty where unknown
     isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     momentum: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    # by number of the document
     release_notes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     def has_value(self, name: str, value: str) -> bool:

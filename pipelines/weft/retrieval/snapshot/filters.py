@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from weft.domain.errors import StoreError
-from weft.indexes.chunk_store import ChunkStore, Occurrence, StoredDocument
+from weft.indexes.chunk_store import ChunkStore, StoredDocument
 from weft.indexes.rows import RowSet
 from weft.learning.thinned import Thinned
 from weft.retrieval.snapshot.ports import OpenGeneration
@@ -27,10 +27,7 @@ COMMUNITY = "community"
 
 
 class RowFilter:
-    """The contents of one generation that filters let through, worked out on first use of a filter.
-
-    `communities` gives the number of each content's community, int64 (contents,), where that is known.
-    """
+    """The contents of one generation that filters let through, worked out on first use of a filter."""
 
     def __init__(self, chunks: ChunkStore, communities: Callable[[], np.ndarray | None] = lambda: None) -> None:
         self._chunks = chunks
@@ -39,11 +36,7 @@ class RowFilter:
         self._rows = lru_cache(maxsize=64)(self._passing)  # sets: a byte and a row number per content each
 
     def rows(self, filters: Mapping[str, str]) -> RowSet | None:
-        """What may match; None where nothing is asked of documents.
-
-        Raises:
-            ValueError: A filter asks for what no document can have, such as a date that is none.
-        """
+        """What may match; None where nothing is asked of documents."""
         return self._of(filters) if filters else None
 
     def without(self, thinned: Thinned) -> RowSet | None:
@@ -78,17 +71,15 @@ class RowFilter:
         return RowSet(mask)
 
 
-def matches(facts: StoredDocument | Occurrence, filters: Mapping[str, str]) -> bool:
+def matches(facts: StoredDocument, filters: Mapping[str, str]) -> bool:
     """Whether a document has everything asked for.
 
-    What it declares under a name is compared first; else `domain`, `type`, `language`, `since` and `until` mean what
-    is known of every document. One in a folder lies in all that hold that folder, too; one that declares a list has
-    each of its members.
+    What it declares under a name comes first, else what is known of every document; a folder holds what lies below.
     """
     return all(_holds(facts, name, wanted) for name, wanted in filters.items())
 
 
-def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
+def _holds(facts: StoredDocument, name: str, wanted: str) -> bool:
     declared = facts.metadata.get(name)
     if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
@@ -101,12 +92,7 @@ def _holds(facts: StoredDocument | Occurrence, name: str, wanted: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def members(declared: str) -> tuple[str, ...]:
-    """Members of a list that a document declares, in JSON; none of what is no list.
-
-    Examples:
-        >>> members('["red", 1.5]'), members("red"), members("[draft] red")
-        (('red', '1.5'), (), ())
-    """
+    """Members of a list that a document declares, in JSON; none of what is no list."""
     try:
         listed = json.loads(declared) if declared.startswith("[") else None
     except (ValueError, RecursionError):
@@ -116,15 +102,7 @@ def members(declared: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def seconds(date: str) -> float:
-    """Seconds since the epoch of a date or time as ISO 8601 writes it; UTC where it names no zone.
-
-    Raises:
-        ValueError: It is none.
-
-    Examples:
-        >>> seconds("1970-01-02"), seconds("1970-01-01T01:00:00+01:00")
-        (86400.0, 0.0)
-    """
+    """Seconds since the epoch of a time in ISO 8601, UTC where it names no zone; ValueError where it is none."""
     try:
         parsed = datetime.fromisoformat(date)
     except ValueError as error:
@@ -132,7 +110,7 @@ def seconds(date: str) -> float:
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
-_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument | Occurrence, str], bool]] = MappingProxyType(
+_OF_EVERY_DOCUMENT: Mapping[str, Callable[[StoredDocument, str], bool]] = MappingProxyType(
     {
         "domain": lambda facts, wanted: facts.domain.value == wanted,
         "type": lambda facts, wanted: facts.content_type.value == wanted,

@@ -14,7 +14,6 @@ from weft.catalog.overlays import SessionListing
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId, StoreId, VersionName
 from weft.domain.links import Relation
-from weft.embedding.encoders.precision import ROUNDED_APART, UNKNOWN, Arithmetic
 from weft.indexes.generation import Generation
 from weft.indexes.manifest import ANSWERING, Manifest
 from weft.learning.aliases import ContentAliases
@@ -59,10 +58,10 @@ class CatalogSource:
         *,
         clock: Clock,
         sessions_held: int = SESSIONS_HELD,
-        arithmetic: Arithmetic = UNKNOWN,
+        precisions: Mapping[str, str] | None = None,  # in which queries are encoded, by encoder
     ) -> None:
         self._catalog = catalog
-        self._arithmetic = arithmetic
+        self._precisions = precisions or {}
         self._priors = priors
         self._clock = clock
         self._asked_for = _NONE
@@ -75,33 +74,18 @@ class CatalogSource:
         return self._catalog.live.token()
 
     def take(self, previous: Snapshot | None) -> Snapshot:
-        """What is live now; beliefs are read anew, a generation only when another one is live.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: The live generation is damaged and so is every other one.
-            StoreError: Its vectors are of another precision than queries are.
-        """
+        """What is live now; beliefs are read anew, a generation only when another one is live."""
         return self._snapshot(self._now(), previous, self._catalog.open_live)
 
     def pin(self) -> Pin:
-        """What is live now, its generation verified, for other processes to open.
-
-        Raises:
-            NothingPublishedError: No generation is live.
-            CorruptionError: The live generation is damaged and so is every other one.
-        """
+        """What is live now, its generation verified, for other processes to open."""
         pin = self._now()
         if pin.generation != self._verified:
             self._verified = self._catalog.verified_live()
         return replace(pin, generation=self._verified)
 
     def at(self, pin: Pin, previous: Snapshot | None) -> Snapshot:
-        """What was live when something was pinned; a generation that `previous` has open is not opened again.
-
-        Raises:
-            StoreError: The generation was removed since, or this host sees another store.
-        """
+        """What was live when something was pinned; a generation that `previous` has open is not opened again."""
         self._catalog.require(pin.store)
         return self._snapshot(pin, previous, lambda: self._catalog.open(pin.generation))
 
@@ -150,7 +134,7 @@ class CatalogSource:
         # Closed when the last search that holds it has ended, whichever that is.
         weakref.finalize(generation, generation.chunks.close)
         weakref.finalize(generation, generation.lexical.close)
-        self._compare_arithmetic(generation.manifest)
+        self._compare_precisions(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks, partial(communities_of, generation))
         return Snapshot(
@@ -172,23 +156,14 @@ class CatalogSource:
             learned = learned.with_part(ContentAliases, aliases.led_by(lambda content: row_of(content) is not None))
         return believed(self._priors, learned, now=pin.at)
 
-    def _compare_arithmetic(self, manifest: Manifest) -> None:
-        for encoder, ours in self._arithmetic.precisions.items():
+    def _compare_precisions(self, manifest: Manifest) -> None:
+        for encoder, ours in self._precisions.items():
             theirs = manifest.precisions.get(encoder, ours)
             if theirs != ours:
                 raise StoreError(
                     f"{manifest.id}: expected vectors of {encoder} in {ours}, in which this process encodes queries, "
                     f"found {theirs}: start it anew"
                 )
-        ours, made_with = self._arithmetic.instructions, manifest.instructions
-        if ours and made_with and made_with != {ours}:
-            log.warning(
-                "%s: its vectors were computed with %s instructions, queries are encoded here with %s: %s",
-                manifest.id,
-                " and ".join(sorted(made_with)),
-                ours,
-                ROUNDED_APART,
-            )
 
     def _parts_of(self, version: VersionName | None) -> tuple[VersionName, Mapping[str, Part]]:
         if version is None:

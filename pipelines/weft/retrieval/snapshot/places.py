@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 from weft.domain.chunks import Chunk
 from weft.domain.errors import StoreError
 from weft.indexes.chunk_store import ChunkStore
-from weft.indexes.former_places import FormerPlace
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.observe.precedents import Precedents
 
@@ -92,7 +91,9 @@ class ContentLocator:
         if chunks:
             return tuple(sorted({*self._contents.rows_of([chunk.content_hash for chunk in chunks]).tolist()} - {-1}))
         former = [
-            each.content_hash for each in self._contents.former_places.of(document) if was_at_anchor(each, anchor)
+            each.content_hash
+            for each in self._contents.former_places.of(document)
+            if _is_at(anchor, each.heading, each.symbol, (each.start_line, each.end_line))
         ]
         here = self._contents.rows_of(former).tolist()
         became = [self._contents.revisions_of(name) for name, row in zip(former, here, strict=True) if row < 0]
@@ -105,11 +106,6 @@ def is_at_anchor(chunk: Chunk, anchor: str) -> bool:
     return _is_at(anchor, heading, chunk.symbol or "", (chunk.start_line, chunk.end_line))
 
 
-def was_at_anchor(place: FormerPlace, anchor: str) -> bool:
-    """The same of a place that is gone."""
-    return _is_at(anchor, place.heading, place.symbol, (place.start_line, place.end_line))
-
-
 def _is_at(anchor: str, heading: str, symbol: str, lines: tuple[int, int]) -> bool:
     if not anchor:
         return True
@@ -120,21 +116,12 @@ def _is_at(anchor: str, heading: str, symbol: str, lines: tuple[int, int]) -> bo
 
 
 def anchor_of(heading: str) -> str:
-    """The anchor that renderers of Markdown give a heading.
-
-    Examples:
-        >>> anchor_of("Where is the cache? (Linux)")
-        'where-is-the-cache-linux'
-    """
+    """The anchor that renderers of Markdown give a heading."""
     return _MARKS.sub("", unicodedata.normalize("NFC", heading).strip().lower()).replace(" ", "-")
 
 
 def place_of(name: str, uris: Sequence[str], places: ContentLocator) -> str:
-    """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#".
-
-    Raises:
-        StoreError: No document is called so, or several are; or it has no such heading or line.
-    """
+    """The URI of what a person names: a document's URI, or the end of one, and a heading or line behind "#"."""
     path, mark, anchor = name.partition("#")
     tail = "/" + path.removeprefix("./").lstrip("/")
     full = Path(path).resolve().as_uri() if path else ""

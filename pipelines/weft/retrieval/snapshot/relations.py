@@ -54,13 +54,7 @@ class Counterparts:
     documents: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def pairs(self, rows: Sequence[int], uris: Sequence[str]) -> list[tuple[int, int]]:
-        """Places of contents and of their counterparts among them, in ascending order.
-
-        Examples:
-            >>> newer = Counterparts({7: frozenset({3})}, {"old.md": frozenset({"new.md"})})
-            >>> newer.pairs([3, 7, 8], ["new.md", "a.md", "old.md"])
-            [(1, 0), (2, 0)]
-        """
+        """Places of contents and of their counterparts among them, in ascending order."""
         if not self.rows and not self.documents:
             return []
         return [
@@ -99,8 +93,7 @@ class ResolvedRelations:
     def energy_edges(self) -> ResolvedRelations:
         """Those that carry energy: not the contradictions that nights found.
 
-        A hit gives the other side more than it gets back, so that the worse one of the two would come first. Nothing
-        is lost without: both are near each other, and each names the other.
+        A hit gives the other side more than it gets back, so that the worse one of the two would come first.
         """
         silent = (EdgeKind.CONTRADICTS, RelationSource.AUTO)
         return replace(self, further=[each for each in self.further if (each.kind, each.origin) != silent])
@@ -122,12 +115,7 @@ NO_RELATIONS = ResolvedRelations()
 
 
 def named_relation(chunks: ChunkStore, start: str, kind: str, end: str, *, at: float) -> Relation:
-    """The relation that a person declares by names: of documents by path or URI, of parts by what follows "#".
-
-    Raises:
-        ValueError: The kind is none, or both ends are one.
-        StoreError: No document is called so, or several are.
-    """
+    """The relation that a person declares by names: of documents by path or URI, of parts by what follows "#"."""
     if kind not in set(CAUSAL):
         raise ValueError(f"expected a relation of {', '.join(CAUSAL)}, found {kind!r}")
     uris, places = chunks.uris(), ContentLocator(chunks)

@@ -54,10 +54,9 @@ FindParts = Callable[[VersionName | None], tuple[VersionName, Mapping[str, Part]
 
 
 class ReadingCache:
-    """Readings of the sessions asked for last; shared by all snapshots, so that unchanged overlays are read once.
+    """Readings of the sessions asked for last, shared by all snapshots.
 
-    A reading depends on nothing but base and overlay: beliefs are those of the time of the fork, so that within a
-    session nothing ages (LRN-2) and the same question gets the same answer whatever others merge meanwhile.
+    A reading depends on base and overlay alone: beliefs are those of the time of the fork (LRN-2).
     """
 
     def __init__(self, catalog: Catalog, priors: Priors, find_parts: FindParts, *, held: int) -> None:
@@ -69,11 +68,7 @@ class ReadingCache:
         self._lock = threading.Lock()
 
     def reading(self, session: OpenSession) -> BeliefReading:
-        """What a session believes.
-
-        Raises:
-            StoreError: What it forked from is gone, or damaged.
-        """
+        """What a session believes."""
         with self._lock:
             cached = self._readings.get(session.session_id)
         if cached is None or cached[0] != session:
