@@ -10,7 +10,7 @@ from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson
 from weft.lessons.gate import RejectedLesson, pass_gate
 from weft.lessons.reflection import EpisodeStep, Reflection, Reflector
-from weft.lessons.sensitive.parts import sensitive_parts
+from weft.lessons.sensitive import sensitive_parts
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson, LessonKind, LessonPriority, LessonSource, LessonStatus
-from weft.lessons.sensitive.parts import sensitive_parts
+from weft.lessons.sensitive import sensitive_parts
 
 PROMOTED = 0.95
 """Confidence of what was promoted: a person has looked at it."""

@@ -34,7 +34,7 @@ from weft.lessons.markdown import from_markdown, to_markdown
 from weft.lessons.migration import migrate
 from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
 from weft.lessons.relevance import ToolUse
-from weft.lessons.sensitive.parts import require_storable
+from weft.lessons.sensitive import require_storable
 from weft.runtime.clock import SECONDS_PER_DAY, stamp
 from weft.settings import Settings, require_store
 
