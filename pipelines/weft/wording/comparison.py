@@ -8,6 +8,7 @@ environment, another end or another name is another matter, and neither says any
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -19,6 +20,7 @@ from weft.wording.lexicon import DENYING_VERBS, NEGATIONS, beside, excluding, me
 from weft.wording.text import VALUES, Kind, Text, Way
 
 _DENYING = frozenset(map(sure_stem, NEGATIONS | DENYING_VERBS | {"out", "free"}))
+_QUOTE = re.compile(r"(?<!\w)['\"](?=\w)")
 _SLACK = 1e-9  # a share of words is no exact number
 
 
@@ -178,6 +180,9 @@ class _Differences:
             yield "the same words stand in another order"
         if _values_in_order(one) != _values_in_order(other):
             yield "signs or numbers stand in another order"
+        ours, theirs = (_QUOTE.findall(each.text) for each in (one, other))
+        if ours and theirs and ours != theirs:
+            yield "in other quotation marks"
         if self.spelt:
             yield f"written in other letters: {self._listed(frozenset(self.spelt))}"
 
