@@ -24,7 +24,7 @@ from typing import Annotated
 
 import typer
 
-from weft.app.lessons.lesson_sender import lesson_sender
+from weft.app.lessons.operations import lesson_sender
 from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, reading

@@ -15,9 +15,8 @@ from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
 from tests.support.lessons import labelled
 from weft.domain.lesson import Lesson
-from weft.lessons.finding import LessonFinder, finder_of
+from weft.lessons.finding import LessonFinder, ToolUse, finder_of
 from weft.lessons.reflection import EpisodeStep, RuleReflector
-from weft.lessons.relevance import ToolUse
 
 ROUNDS = 50
 CARELESS, TOLD = 0.8, 0.1

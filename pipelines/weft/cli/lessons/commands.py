@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.app.lessons.lesson_sender import lesson_of, lesson_sender
+from weft.app.lessons.operations import lesson_of, lesson_sender
 from weft.app.lessons.pairs import open_pairs
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
@@ -29,10 +29,9 @@ from weft.domain.lesson_match import ChosenLesson
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.learning.lessons.measures import confidence_bands
 from weft.learning.lessons.rows import LessonNote
-from weft.lessons.finding import LessonFinder, finder_of
+from weft.lessons.finding import LessonFinder, ToolUse, finder_of
 from weft.lessons.markdown import from_markdown, to_markdown
 from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
-from weft.lessons.relevance import ToolUse
 from weft.lessons.sensitive import require_storable
 from weft.runtime.clock import SECONDS_PER_DAY, stamp
 from weft.settings import Settings, require_store
