@@ -1,8 +1,8 @@
 """What an episode teaches: what its user says explicitly, as a correction or as a rule (LES-6).
 
 The rules are deterministic and prefer silence: a lesson that should not be there is believed at once, and one that was
-missed is said again. What commands that failed teach, and what people say in other words, takes a model behind an OpenAI-compatible
-endpoint, which takes the place of the rules; who calls it is a port.
+missed is said again. What commands that failed teach, and what people say in other words, takes a model behind an
+OpenAI-compatible endpoint, which takes the place of the rules; who calls it is a port.
 """
 
 from __future__ import annotations

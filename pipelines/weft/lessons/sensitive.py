@@ -8,42 +8,31 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson
 
-_LONG = re.compile(r"[A-Za-z0-9+/_=-]{20,}")
-_SHORT = re.compile(r"(?<![A-Za-z0-9+/_=.-])[A-Za-z0-9]{12,19}(?![A-Za-z0-9+/_=.-]\w)")  # where a secret is spoken of
-_HEX = re.compile(r"[0-9a-f]{32,}|[0-9A-F]{32,}")
+_LONG = re.compile(r"[A-Za-z0-9+_=-]{20,}")
+_HEX = re.compile(r"[0-9a-f]{32,}", re.IGNORECASE)
 _UUID = re.compile(r"(?<!mws\.)\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 _PART = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{4,}(?![a-z])")
 # No word has five consonants in a row, or these letters side by side.
-_NO_WORD = re.compile(r"[^aeiouy]{5}|[aeiou]{4}|[qj][^aeiouy]|q[^u]")
-_VOWELS = re.compile(r"[aeiouy]")
+_NO_WORD = re.compile(r"[^aeiouy]{5}|[aeiou]{4}|[qj][^aeiouy]|q[^u]|^[^aeiouy]+$")
 _BITS = 3.4  # per character: of few letters repeated it is below
 _WORDS = 0.55  # share of its letters that may stand in words; of drawn ones a fifth does, of names nearly all
-_WORDS_OF_LETTERS = 0.35  # the same where it has no two digits
-_SWITCHES = 6  # capitals in the middle of words that it has then
-_FEW_SWITCHES = 3  # in a short one
-# Letters and digits in a row, both or capitals in it; names of parts are shorter, or of one kind.
-_UNBROKEN = re.compile(r"(?=[A-Za-z]*\d|[^\W_]*[a-z]+[A-Z])(?=\d*[A-Za-z])[A-Za-z0-9]{12,}")
-_DIGITS = 2
-_LETTERS = 3  # of a word at least; in a short piece one more
-_SLASHES = 2  # in a path there are more
+_LETTERS = 3  # of a word at least
+# Letters and digits in a row; names of parts are shorter, or of one kind.
+_UNBROKEN = re.compile(r"(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{12,}")
 # What stands before or behind a hash, an id or a fingerprint, which anybody may know.
-_PUBLIC = (
-    r"commits?|sha-?\d*|md5\w*|hash(?:es)?|digests?|checksums?|fingerprints?|etag|revision|integrity|crc|\w*[_ -]?ids?"
-)
-_PUBLIC_BEFORE = re.compile(
-    rf"(?<![A-Za-z])(?:{_PUBLIC}|revert|bisect|cherry-pick|check ?out|rebase|reset|trace|span|between|git \w+"
-    rf"|parent|head)\b"
+_PUBLIC = re.compile(
+    r"(?<![A-Za-z])(?:commits?|sha-?\d*|md5\w*|hash(?:es)?|digests?|checksums?|fingerprints?|etag|revision|integrity"
+    r"|crc|\w*[_ -]?ids?|revert|bisect|cherry-pick|check ?out|rebase|reset|trace|span|between|git \w+|parent|head)\b"
     r"|@$|sha-?\d*[:= -]?$|/(?:blob|tree|commit|raw)/$",
     re.IGNORECASE,
 )
-_PUBLIC_BEHIND = re.compile(rf"^\W*(?:\w+ )?(?:is|as|are) (?:\w+ ){{0,2}}?(?:{_PUBLIC})\b", re.IGNORECASE)
 _SECRET = re.compile(
-    r"key(?![\w.-]*/)|token|secret|passw|\bpw|auth|credential|signature|login|bearer|session|cookie|://$", re.IGNORECASE
+    r"key(?![\w.-]*/)|token|secret|passw|auth|credential|signature|login|bearer|session|cookie|://$", re.IGNORECASE
 )
 _BEFORE, _BEHIND = 48, 40  # characters that are read of what stands around
 
@@ -58,60 +47,29 @@ def has_random(text: str) -> bool:
         (True, False)
     """
     text = _UUID.sub(" ", text)
-    if any(not _is_public(text, begin, end) for begin, end in _random(text)):
+    pieces = (match for match in _LONG.finditer(text) if _is_random(match.group()))
+    return any(not _is_public(text, match.start(), match.end()) for match in pieces)
+
+
+def _is_random(piece: str) -> bool:
+    if _HEX.fullmatch(piece):
         return True
-    return any(
-        _is_random(match.group(), short=True) and _SECRET.search(_before(text, match.start()))
-        for match in _SHORT.finditer(text)
-    )
-
-
-def _random(text: str) -> Iterator[tuple[int, int]]:
-    for match in _LONG.finditer(text):
-        piece, begin = match.group(), match.start()
-        hexadecimal = [(begin + each.start(), begin + each.end()) for each in _HEX.finditer(piece)]
-        if hexadecimal:
-            yield from hexadecimal
-        elif piece.count("/") <= _SLASHES:
-            if _is_random(piece):
-                yield begin, match.end()
-        else:
-            for part in re.finditer(r"[^/]{20,}", piece):
-                if _is_random(part.group()):
-                    yield begin + part.start(), begin + part.end()
-
-
-def _is_random(piece: str, *, short: bool = False) -> bool:
-    digits = sum(map(str.isdigit, piece))
-    letters = sum(map(str.isalpha, piece))
-    if not letters or not _UNBROKEN.search(piece):
+    if not _UNBROKEN.search(piece):
         return False
     counts = Counter(piece)
     if -sum(count / len(piece) * math.log2(count / len(piece)) for count in counts.values()) < _BITS:
         return False
-    least, switches = (_LETTERS + 1, _FEW_SWITCHES) if short else (_LETTERS, _SWITCHES)
-    parts = [part for part in _PART.findall(piece) if len(part) >= least and _is_word(part.lower())]
-    words = sum(map(len, parts)) / (letters + digits)
-    if digits >= _DIGITS:
-        return words < _WORDS
-    return words < _WORDS_OF_LETTERS and len(re.findall(r"[a-z][A-Z]", piece)) >= switches
-
-
-def _is_word(part: str) -> bool:
-    return _VOWELS.search(part) is not None and not _NO_WORD.search(part)
-
-
-def _before(text: str, begin: int) -> str:
-    """What stands before a place in its sentence."""
-    return re.split(r"[.;!?]\s|\n", text[max(0, begin - _BEFORE) : begin])[-1]
+    words = (part for part in _PART.findall(piece) if len(part) >= _LETTERS and not _NO_WORD.search(part.lower()))
+    return sum(map(len, words)) < _WORDS * sum(map(str.isalnum, piece))
 
 
 def _is_public(text: str, begin: int, end: int) -> bool:
-    before = _before(text, begin)
+    """Whether the words of its sentence around a piece call it something that anybody may know."""
+    before = re.split(r"[.;!?]\s|\n", text[max(0, begin - _BEFORE) : begin])[-1]
     behind = re.split(r"[.;!?]\s|\n", text[end : end + _BEHIND])[0]
     if _SECRET.search(before) or _SECRET.search(behind):
         return False
-    return bool(_PUBLIC_BEFORE.search(before) or _PUBLIC_BEHIND.search(behind))
+    return bool(_PUBLIC.search(before) or (re.match(r"\W*(?:\w+ )?(?:is|as|are)\b", behind) and _PUBLIC.search(behind)))
 
 
 _CARD = re.compile(r"(?<![\w.])(?:\d{4}([ -]?)\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{4}([ -]?)\d{6}\2\d{4,5})(?![\w-])")
