@@ -25,8 +25,7 @@ from weft.learning.evidence import MICRO, Evidence
 from weft.learning.lessons.rows import outcome_bin, statement_bin, text_bin
 from weft.learning.uses import UsageKey, Uses
 from weft.lessons.duplicates import DuplicateIndex
-from weft.lessons.finding import finder_of
-from weft.lessons.relevance import ToolUse
+from weft.lessons.finding import ToolUse, finder_of
 
 TOOLS = ("Bash", "Edit", "Write", "Read", "Grep", "mcp__*")
 THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release", "backup")

@@ -203,7 +203,7 @@ def test_a_person_merges_what_agrees_and_keeps_apart_what_does_not(agents: Agent
         return {row["id"]: (row["p_good"], row["representative"]) for row in rows}
 
     before = believed()
-    assert "found opposites (numbers or flags differ)" in agents.refused("merge", one, other)
+    assert "found opposites (in one place: hours and days)" in agents.refused("merge", one, other)
     assert "expected two lessons, found one" in agents.refused("merge", one, one)
     assert agents.run("merge", one, two, says=True).startswith(one)
     agents.await_("show", one, "--json", until=lambda printed: json.loads(printed)["representative"] == two)
@@ -248,7 +248,10 @@ def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Age
     counted = '{"text": "Tag every release", "helpful": 3, "harmful": 1}'
     archived = '{"text": "Sign every commit", "topic": "git", "status": "archived"}'
     older.write_text(f"[{archived}, {counted}]", encoding="utf-8")
-    assert json.loads(agents.run("import", str(older), "--older", says=True))["retired"] == 1
+    job = [sys.executable, "-m", "jobs.import_lessons", str(older), "--store", str(agents.store)]
+    job += ["--bootstrap", agents.bootstrap]
+    said = subprocess.run(job, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert json.loads(said.stdout)["retired"] == 1
     agents.await_("list", "--json", "--status", "retired", until=lambda printed: "Sign every commit" in printed)
     counted = agents.await_("list", "--json", until=lambda printed: '"success": 3' in printed)
     (tag,) = (row for row in map(json.loads, counted.splitlines()) if row["content"] == "Tag every release")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ROOT
-from weft.app.lessons.lesson_sender import ensure_store_and_topic, lesson_sender
+from weft.app.lessons.operations import ensure_store_and_topic, lesson_sender
 from weft.app.lessons.pairs import tend_lessons
 from weft.app.lessons.view import live_lessons
 from weft.app.night import asking_night

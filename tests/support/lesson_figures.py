@@ -25,9 +25,9 @@ from weft.embedding.encoders.encoder import Encoder, load_encoder
 from weft.embedding.tokens import load_token_counter
 from weft.lessons.detection import Detector, Injection, Utterance
 from weft.lessons.duplicates import compare_lessons
+from weft.lessons.finding import ConditionIndex, ToolUse
 from weft.lessons.prompt import prompt_form
 from weft.lessons.reflection import EpisodeStep, RuleReflector
-from weft.lessons.relevance import ConditionIndex, ToolUse
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.wording.comparison import TextRelation
 

@@ -1,16 +1,17 @@
 """What a user says of lessons that were injected: contradiction, confirmation, failure (LES-5).
 
-A sentence counts where it says so by a phrase of the settings and names what one lesson is about, and no other lesson
-as much. What is quoted, code, questions, conditions and what others did is no word about a lesson. Precision comes
-before recall: what is missed can be said once more, and what is wrong retires a lesson that was right.
+A sentence counts where it says so by an explicit phrase of the settings and names what one lesson is about, and no
+other lesson as much. Quotations, code, questions and conditions do not count. Precision comes before recall: more than
+half of what people say is missed, since it is said in other words.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import log1p
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ _QUOTED = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\w)[^.!?\n]*)*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
-_ASKED = re.compile(r"(?:[\w' ]+[,.!:;]+ (?:(?:please|now|then|next|also|and) )*)(?P<verb>\w+)")
+_ANAPHORA = re.compile(r"\b(?:that|this|the|your) (?:\w+ )?(?:lesson|rule|advice|instruction)\b")
 _VERB = 0.5  # what a verb tells of a lesson, beside a thing: "use" and "set" stand in every second one
 
 
@@ -87,10 +88,8 @@ class Detector:
     """Tells outcomes of lessons from conversations; without state, shared by threads."""
 
     def __init__(self, settings: LessonSettings) -> None:
-        self._settings = settings.detection
-        self._bare = frozenset(settings.atomicity.verbs)
+        self._settings = rules = settings.detection
         self._verbs = set(map(sure_stem, settings.atomicity.verbs))
-        rules = settings.detection
         # In this order: "that is wrong, it is not missing" contradicts.
         self._rules: Mapping[LessonResult, re.Pattern[str]] = {
             LessonResult.CONTRADICTION: _any(rules.contradiction),
@@ -98,9 +97,6 @@ class Detector:
             LessonResult.FAILURE: _any(rules.failure),
         }
         self._excluded = _any(rules.excluded)
-        self._prohibitions = _any(rules.prohibitions)
-        self._done = _any(rules.done)
-        self._anaphora = _any(rules.anaphora)
 
     def detect(self, turns: Sequence[Utterance], injections: Sequence[Injection]) -> list[Detection]:
         """Outcomes of the injected lessons, in the order in which they were said; each once an injection and result.
@@ -120,65 +116,29 @@ class Detector:
         subjects = _Subjects([each.lesson for each in injections], self._verbs)
         sentences = [match for match in _SENTENCE.finditer(unquoted(text)) if match.group().strip()]
         detections = []
-        for at, sentence in enumerate(sentences):
+        for sentence, behind in zip_longest(sentences, sentences[1:]):
             lowered = sentence.group().casefold().replace("’", "'").strip()
-            results = [result for result, pattern in self._rules.items() if pattern.search(lowered)]
-            done = self._done.search(lowered) is not None
-            if self._excluded.search(lowered) or not (results or done):
+            result = next((each for each, pattern in self._rules.items() if pattern.search(lowered)), None)
+            if result is None or self._excluded.search(lowered):
                 continue
-            stands_for = self._anaphora.search(lowered) is not None
-            behind = sentences[at + 1] if stands_for and at + 1 < len(sentences) else None
-            praises = results[:1] == [LessonResult.CONFIRMATION]
-            nearest = self._nearest(sentence, behind, before if stands_for else "", subjects)
-            if nearest is None and praises:
-                nearest = self._praised(sentence, before, subjects)
-            if nearest is None:
+            places = [(sentence.group(), sentence.end())]
+            if _ANAPHORA.search(lowered):
+                # "That rule is outdated" is about what the sentence behind it names, or the agent's words before.
+                places += [(behind.group(), behind.end())] if behind else []
+                places.append((before, sentence.end()))
+            nearest = self._nearest(places, subjects)
+            if nearest is None or (result is LessonResult.FAILURE and _obeyed(injections[nearest[0]].lesson, lowered)):
                 continue
             place, shared, end = nearest
-            result = self._result(results, lowered, injections[place].lesson, done=done)
-            if result is not None:
-                span = text[sentence.start() : end]
-                start = sentence.start() + len(span) - len(span.lstrip())
-                span = span.strip()
-                detection = Detection(result, injections[place], turn, start, start + len(span), span, shared)
-                detections.append(detection)
+            span = text[sentence.start() : end]
+            start = sentence.start() + len(span) - len(span.lstrip())
+            span = span.strip()
+            detections.append(Detection(result, injections[place], turn, start, start + len(span), span, shared))
         return detections
 
-    def _result(
-        self, results: Sequence[LessonResult], lowered: str, lesson: Lesson, *, done: bool
-    ) -> LessonResult | None:
-        """What a sentence says of a lesson; None where it says nothing of it.
-
-        Of a lesson that forbids something, a prohibition is a reminder, what was not done is as it should be, and what
-        was done is a failure.
-        """
-        forbids = any(map(is_denying, words_of(lesson.content)))
-        result = results[0] if results else None
-        asked = _ASKED.match(lowered)
-        if result is LessonResult.CONFIRMATION and asked and asked["verb"] in self._bare:
-            return None  # "Yes, install the packages" asks for something
-        if not forbids:
-            return result
-        if result is LessonResult.CONTRADICTION and self._prohibitions.search(lowered):
-            return None
-        if result is LessonResult.CONFIRMATION or result is LessonResult.CONTRADICTION:
-            return result
-        denied = any(map(is_denying, words_of(lowered))) and "supposed" not in lowered
-        return LessonResult.FAILURE if (done or result is not None) and not denied else None
-
-    def _nearest(
-        self, sentence: re.Match[str], behind: re.Match[str] | None, before: str, subjects: _Subjects
-    ) -> tuple[int, float, int] | None:
-        """The one lesson that a sentence is about, how much of it is named, and where that ends in the text.
-
-        A sentence that names nothing of any lesson, "that rule is outdated", is about what the sentence behind it
-        names, or the agent's words before.
-        """
-        for words, end in [
-            (sentence.group(), sentence.end()),
-            (behind.group() if behind else "", behind.end() if behind else 0),
-            (before, sentence.end()),
-        ]:
+    def _nearest(self, places: Iterable[tuple[str, int]], subjects: _Subjects) -> tuple[int, float, int] | None:
+        """The one lesson that the first words which name any are about, how much of it they name, and their end."""
+        for words, end in places:
             shares = subjects.shares(words)
             best, second = sorted([*shares, 0.0, 0.0], reverse=True)[:2]
             if best >= self._settings.least and best - second >= self._settings.margin:
@@ -187,16 +147,10 @@ class Detector:
                 return None
         return None
 
-    def _praised(self, sentence: re.Match[str], before: str, subjects: _Subjects) -> tuple[int, float, int] | None:
-        """The one lesson that praise names a part of, where the agent's words before it name that one."""
-        hinted, together = subjects.shares(sentence.group()), subjects.shares(f"{before}\n{sentence.group()}")
-        place = hinted.index(max(hinted))
-        hint, share = hinted.pop(place), together.pop(place)
-        margin = self._settings.margin
-        sure = hint - max(hinted, default=0.0) >= margin and share - max(together, default=0.0) >= margin
-        if sure and hint >= self._settings.hint and share >= self._settings.least:
-            return place, share, sentence.end()
-        return None
+
+def _obeyed(lesson: Lesson, lowered: str) -> bool:
+    """Whether what was not done is what a lesson forbids."""
+    return any(map(is_denying, words_of(lesson.content))) and any(map(is_denying, words_of(lowered)))
 
 
 class _Subjects:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson
 from weft.lessons.duplicates import LessonTexts
-from weft.lessons.sensitive.parts import require_storable
+from weft.lessons.sensitive import require_storable
 from weft.wording.comparison import TextRelation
 from weft.wording.lexicon import DENYING_VERBS, IDLE, NEGATIONS
 from weft.wording.words import words_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson, LessonId, one_line
-from weft.lessons.sensitive.parts import require_storable
+from weft.lessons.sensitive import require_storable
 
 TITLE = "# Lessons"
 _SECTION = re.compile(r"#{1,6}\s+(?P<name>.+?)\s*#*")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import AfterValidator, Field, SecretStr
 
 from weft.domain.sections import Count, Section, Share
 
 Phrases = tuple[str, ...]
-Patterns = tuple[str, ...]
 
 
 class AtomicitySettings(Section):
@@ -39,41 +39,38 @@ class DuplicateSettings(Section):
     bound: Share  # share of pairs of neighbouring words that both have, below which a person is asked
 
 
+def _readable(patterns: tuple[str, ...]) -> tuple[str, ...]:
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"expected a regular expression, found {pattern!r}: {error}") from error
+    return patterns
+
+
+Patterns = Annotated[tuple[str, ...], AfterValidator(_readable)]
+
+
 class DetectionSettings(Section):
     """What people say of a lesson (LES-5): regular expressions over one sentence in lower case."""
 
-    contradiction: Patterns  # Phrases of each
+    contradiction: Patterns
     confirmation: Patterns
     failure: Patterns
-    prohibitions: Patterns  # phrases of a contradiction that only remind of a lesson which forbids the same
     excluded: Patterns  # A sentence that matches is about something else: a question, a condition, what others did
-    done: Patterns  # phrases that say that something was done: a failure of a lesson that forbids it
-    anaphora: Patterns  # phrases that stand for the lesson which the agent named last
     least: Share  # share of what a lesson is about that a sentence must name
     margin: Share  # by which the share of the second lesson must lie behind
-    hint: Share  # share that praise must name where the agent's words before it name the lesson
-
-    @field_validator("contradiction", "confirmation", "failure", "prohibitions", "excluded", "done", "anaphora")
-    @classmethod
-    def _readable(cls, patterns: Patterns) -> Patterns:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise ValueError(f"expected a regular expression, found {pattern!r}: {error}") from error
-        return patterns
 
 
 class ReflectionSettings(Section):
     """What the rule-based reflector goes by (LES-6): regular expressions over one sentence, whatever the case."""
 
     # of what a user says holds, the telling first. The group `rule` is the lesson; `deny` turns it round,
-    # `always` goes before it, `past` says that it was missed, perhaps in another form of the verb, and `when`
-    # goes behind it
+    # `always` goes before it, and `past` says that it was missed, perhaps in another form of the verb. The group
+    # `general` is a lesson as it was said
     corrections: Patterns
     knowledge: Patterns  # of blocks that state a rule, over the whole text; the group `rule`
     excluded: Patterns  # A sentence that matches holds once, or is no rule: a question, a condition, of somebody else
-    sections: dict[str, Phrases]  # words that speak for each section
 
 
 class ReflectorSettings(Section):

@@ -8,6 +8,7 @@ environment, another end or another name is another matter, and neither says any
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -19,6 +20,7 @@ from weft.wording.lexicon import DENYING_VERBS, NEGATIONS, beside, excluding, me
 from weft.wording.text import VALUES, Kind, Text, Way
 
 _DENYING = frozenset(map(sure_stem, NEGATIONS | DENYING_VERBS | {"out", "free"}))
+_QUOTE = re.compile(r"(?<!\w)['\"](?=\w)")
 _SLACK = 1e-9  # a share of words is no exact number
 
 
@@ -59,7 +61,7 @@ def compare(one: Text, other: Text, thresholds: Thresholds) -> Comparison:
     """
     differences = _Differences(one, other)
     shared = differences.shared
-    if one.words != other.words or differences.spelt:
+    if one.words != other.words or differences.spelt or differences.quoted:
         if shared < thresholds.least - _SLACK:
             return Comparison(TextRelation.OTHER, shared, "they are about other things")
         for relation, reasons in (
@@ -108,6 +110,12 @@ class _Differences:
         ours, theirs = self._one.spelt, self._other.spelt
         both = ((stem, ours[stem], theirs[stem]) for stem in sorted(ours.keys() & theirs.keys()))
         return [stem for stem, one, other in both if one != other and one.casefold() == other.casefold()]
+
+    @cached_property
+    def quoted(self) -> bool:
+        """Whether both quote, and with other marks."""
+        ours, theirs = (_QUOTE.findall(each.text) for each in (self._one, self._other))
+        return bool(ours and theirs) and ours != theirs
 
     def order(self) -> Iterator[str]:
         """What is turned around: what comes first, or which way something goes."""
@@ -178,6 +186,8 @@ class _Differences:
             yield "the same words stand in another order"
         if _values_in_order(one) != _values_in_order(other):
             yield "signs or numbers stand in another order"
+        if self.quoted:
+            yield "in other quotation marks"
         if self.spelt:
             yield f"written in other letters: {self._listed(frozenset(self.spelt))}"
 

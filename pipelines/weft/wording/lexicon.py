@@ -108,7 +108,7 @@ _OPPOSITES = """
 always never | before after | first last | enable disable | add remove | install uninstall | install remove
 start stop | open close | lock unlock | allow deny | allow forbid | allow reject | allow refuse | allow block
 allow prohibit | accept reject | accept refuse | accept block | grant revoke | attach detach | import export
-upload download | push pull | read write | get set | get write | min max | minimum maximum | least most | high low
+upload download | push pull | get set | get write | least most | high low
 higher lower | highest lowest | increase decrease | more fewer | more less | above below | over under | old new
 old newest | oldest newest | latest oldest | encode decode | encrypt decrypt | sync async | synchronous asynchronous
 local remote | public private | upgrade downgrade | acquire release | show hide | show conceal | expose hide
@@ -137,7 +137,7 @@ _SUBJECTS = """
 staging production development test dev live | client server | input output | source target | frontend backend
 sender receiver producer consumer publisher subscriber | reader writer | parent child | row column | key value
 primary secondary replica | front back | top bottom | inbound outbound | incoming outgoing
-request response | staging demo
+request response | staging demo | read write | min max | minimum maximum | startup shutdown
 """
 _PREFIXES = ("un", "dis", "in", "im", "non", "non-", "de", "ir", "il", "anti")
 

@@ -34,9 +34,6 @@ _WAY_ENDS = re.compile(r"[,;:.!?](?:\s+|$)|\b(?:before|after|when|while|if|unles
 _SHORT_FLAG = re.compile(r"-[A-Za-z]\w?")
 _COMMA = re.compile(r"[,;:]\s")
 _PASSIVE = frozenset(["be", "been", "is", "are", "have", "has"])
-_BARE = frozenset(
-    map(sure_stem, ("invalidate", "run", "check", "use", "call", "update", "add", "restart", "set", "write"))
-)
 _BEFORE_DEEDS = frozenset(["always", "never", "do", "not", "please", "must", "should"])
 _BESIDE_PRONOUN = AUXILIARIES | frozenset(
     ["when", "if", "what", "how", "where", "that", "why", "which", "before", "after", "while", "and", "but", "as"]
@@ -327,21 +324,12 @@ def _stated_order(text: str) -> tuple[frozenset[str], frozenset[str]]:
         front, back = text[: sign.start()], text[sign.end() :]
         if not named(front):  # "Before starting the API, run the migrations"
             comma = re.search(r"[,:]\s", back)
-            back, front = (back[: comma.start()], back[comma.end() :]) if comma else _split_at_verb(back)
+            back, front = (back[: comma.start()], back[comma.end() :]) if comma else ("", "")
         earlier, later = frozenset(named(front)), frozenset(named(back))
         if sign.group().lower() in {"after", "following", "once"}:
             earlier, later = later, earlier
     both = earlier & later
     return earlier - both, later - both
-
-
-def _split_at_verb(text: str) -> tuple[str, str]:
-    """Without a comma, what is done begins at a bare verb behind a thing; where there is none, nothing is stated."""
-    words = [word for word, _ in read_words(text)]
-    for at in range(2, len(words)):
-        if (words[at] == "always" or sure_stem(words[at]) in _BARE) and named_by(words[:at]):
-            return " ".join(words[:at]), " ".join(words[at:])
-    return "", ""
 
 
 def _ways(text: str) -> Iterator[Way]:

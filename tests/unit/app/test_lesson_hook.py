@@ -18,9 +18,8 @@ from weft.app.lessons.session_end import read_transcript
 from weft.app.lessons.view import live_lessons
 from weft.cli.lessons import hook
 from weft.domain.lesson import Conditions, Lesson, LessonPriority, LessonSource
-from weft.lessons.finding import finder_of
+from weft.lessons.finding import ToolUse, finder_of
 from weft.lessons.prompt import MOST_LESSONS
-from weft.lessons.relevance import ToolUse
 
 THINGS = ("migration", "index", "lock", "schema", "cache", "queue", "token", "image", "branch", "release")
 TOOLS = ("Bash", "Edit", "Write", "mcp__*")

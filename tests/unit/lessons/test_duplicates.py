@@ -188,3 +188,21 @@ def test_never_without_is_always_with() -> None:
     assert relation(plan, "Never deploy with a rollback plan") is TextRelation.OPPOSITE
     asking = "Ask the user before deleting any branch"
     assert relation(asking, "Don't delete a branch without asking the user") is TextRelation.PROPOSED
+
+
+BESIDE = [
+    ("Set the read timeout to 5 seconds", "Set the write timeout to 5 seconds"),
+    ("Set the min pool size in config.toml", "Set the max pool size in config.toml"),
+    ("Log the version on startup", "Log the version on shutdown"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), BESIDE)
+def test_what_both_can_be_followed_is_no_conflict(one: str, other: str) -> None:
+    """LES-13: each is about another thing."""
+    assert relation(one, other) is TextRelation.OTHER
+
+
+def test_other_quotation_marks_are_for_a_person() -> None:
+    """LES-13: an advice on code may be about them."""
+    assert relation("Answer with 'yes'", 'Answer with "yes"') is TextRelation.PROPOSED

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from tests.support.lessons import a_lesson, settings
-from weft.lessons.endpoint import EndpointReflector
-from weft.lessons.reflection import EpisodeStep, RuleReflector
+from weft.lessons.reflection import EndpointReflector, EpisodeStep, RuleReflector
 
 RULES = RuleReflector(settings().lessons)
 EPISODE = [

@@ -40,7 +40,7 @@ def test_what_holds_a_secret_is_refused_by_its_line_and_stops_nothing() -> None:
     page = from_markdown("# git\n- Log in with password: hunter2!\n- Sign every commit\n")
     assert [lesson.content for lesson in page.lessons] == ["Sign every commit"]
     ((line, problem),) = page.problems
-    assert (line, "password" in problem, "hunter2" in problem) == (2, True, False)
+    assert (line, "assigned secret" in problem, "hunter2" in problem) == (2, True, False)
 
 
 def test_a_page_that_a_person_wrote_is_read() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.lessons import LABELLED, a_lesson, believed, labelled, settings, with_priority
 from weft.domain.lesson import Conditions, Lesson, LessonPriority
 from weft.domain.lesson_match import BelievedLesson
-from weft.lessons.relevance import ConditionIndex, ToolUse, file_pattern
+from weft.lessons.finding import ConditionIndex, ToolUse, file_pattern
 
 WEIGHTS = settings().priors.lessons.relevance
 

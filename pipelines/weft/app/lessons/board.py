@@ -20,8 +20,7 @@ from typing import Any
 from weft.domain.lesson import Lesson, LessonPriority, LessonResult, LessonStatus
 from weft.domain.lesson_match import BelievedLesson, ChosenLesson
 from weft.lessons.duplicates import ConflictChecker
-from weft.lessons.finding import LessonFinder, Uniform
-from weft.lessons.relevance import ToolUse, file_pattern
+from weft.lessons.finding import LessonFinder, ToolUse, Uniform, file_pattern
 from weft.wording.lexicon import sure_stem
 from weft.wording.words import words_of
 

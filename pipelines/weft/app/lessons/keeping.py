@@ -18,8 +18,8 @@ from weft.domain.errors import WeftError
 from weft.domain.lesson_match import BelievedLesson
 from weft.learning.evidence import day_of
 from weft.learning.lessons.beliefs import LessonBeliefs
+from weft.lessons.finding import context_words
 from weft.lessons.prompt import MOST_LESSONS
-from weft.lessons.relevance import context_words
 from weft.runtime.clock import system_clock
 from weft.settings import Settings, load_settings
 from weft.wording.lexicon import sure_stem

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.app.lessons.lesson_sender import lesson_sender
-from weft.app.lessons.operations import id_made_of, say_operations
+from weft.app.lessons.operations import id_made_of, lesson_sender, say_operations
 from weft.domain.errors import BrokerUnavailableError, ConfigurationError
 from weft.domain.lesson import Lesson
 from weft.learning.lessons.beliefs import LessonBeliefs

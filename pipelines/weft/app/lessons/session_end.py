@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.app.lessons.board import session_file
-from weft.app.lessons.lesson_sender import lesson_sender
-from weft.app.lessons.operations import apply_operations, id_made_of, say_operations
+from weft.app.lessons.operations import apply_operations, id_made_of, lesson_sender, say_operations
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
 from weft.domain.events import InjectedLesson
@@ -24,9 +23,8 @@ from weft.domain.lesson import Lesson
 from weft.feedback.settings import MS
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.lessons.detection import Detector, Injection, Utterance
-from weft.lessons.endpoint import EndpointReflector
 from weft.lessons.manager import LessonOperation, OperationKind
-from weft.lessons.reflection import EpisodeStep, Reflection, Reflector, RuleReflector
+from weft.lessons.reflection import EndpointReflector, EpisodeStep, Reflection, Reflector, RuleReflector
 from weft.runtime.chat import ChatEndpoint
 from weft.settings import Settings, load_settings, require_store
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.app.lessons.lesson_sender import lesson_of, lesson_sender
+from weft.app.lessons.operations import lesson_of, lesson_sender
 from weft.app.lessons.pairs import open_pairs
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
@@ -29,18 +29,12 @@ from weft.domain.lesson_match import ChosenLesson
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.learning.lessons.measures import confidence_bands
 from weft.learning.lessons.rows import LessonNote
-from weft.lessons.finding import LessonFinder, finder_of
+from weft.lessons.finding import LessonFinder, ToolUse, finder_of
 from weft.lessons.markdown import from_markdown, to_markdown
-from weft.lessons.migration import migrate
 from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
-from weft.lessons.relevance import ToolUse
-from weft.lessons.sensitive.parts import require_storable
+from weft.lessons.sensitive import require_storable
 from weft.runtime.clock import SECONDS_PER_DAY, stamp
 from weft.settings import Settings, require_store
-
-# Files of lessons: pages of Markdown, JSON lines, and what an older store left; read, and said to the topic.
-
-_MOST_OUTCOMES = 100  # of a kind and lesson: more of one principal and day say no more (LRN-20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +42,10 @@ class LessonFile:
     """What a file says of lessons."""
 
     lessons: Sequence[Lesson]
-    problems: Sequence[tuple[int, str]]  # what is wrong, by the number of its line or record
+    problems: Sequence[tuple[int, str]]  # what is wrong, by the number of its line
     # by the id of a lesson, the id of the one that it is said instead of
     revised: Mapping[str, str] = field(default_factory=dict)
     retired: frozenset[str] = frozenset()  # ids of those that were out of use
-    # by the id of a lesson, what was counted of it: how often it helped, and how often it harmed
-    outcomes: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def beyond(self, existing: Mapping[str, Lesson], retired: Collection[str]) -> LessonFile:
         """Without the lessons that stand there as the store has them: a page that comes back says nothing again."""
@@ -63,28 +55,15 @@ class LessonFile:
 
         return replace(self, lessons=[each for each in self.lessons if not unchanged(each)])
 
-    def counted(self, lesson_id: str) -> Iterator[tuple[LessonResult, int]]:
-        """What was counted of a lesson, each outcome with its number, from 0; in proportion where there are many."""
-        helped, harmed = self.outcomes.get(lesson_id, (0, 0))
-        share = min(1.0, _MOST_OUTCOMES / max(1, helped, harmed))
-        for result, count in ((LessonResult.SUCCESS, helped), (LessonResult.FAILURE, harmed)):
-            yield from ((result, number) for number in range(round(count * share)))
 
-
-def read_file(path: Path, *, older: bool) -> LessonFile:
-    """The lessons of a page of Markdown, of JSON lines, or of an older store's file.
+def read_file(path: Path) -> LessonFile:
+    """The lessons of a page of Markdown, or of JSON lines.
 
     Raises:
         SourceError: It cannot be read.
     """
     with reading(path):
         text = path.read_text(encoding="utf-8")
-    if older:
-        report = migrate(text)
-        retired = frozenset(each.lesson.id for each in report.lessons if each.status is LessonStatus.RETIRED)
-        problems = sorted([*report.rejected, *report.warnings])
-        outcomes = {str(each.lesson.id): (each.helpful, each.harmful) for each in report.lessons}
-        return LessonFile([each.lesson for each in report.lessons], problems, retired=retired, outcomes=outcomes)
     if path.suffix.lower() in {".md", ".markdown"}:
         page = from_markdown(text)
         revised = {str(one): str(other) for one, other in page.revised.items()}
@@ -118,10 +97,6 @@ def send_all(settings: Settings, file: LessonFile, *, principal: str | None, ses
                 # Imported twice within a day, it is said once.
                 event_id = f"import-{principal_fingerprint(by)}-{each.id}"
                 producer.lesson_added(of, each, principal=by, event_id=event_id)
-            for result, number in file.counted(each.id):
-                event_id = f"import-{principal_fingerprint(by)}-{each.id}-{result.value}-{number}"
-                why = "it was counted where it came from"
-                producer.lesson_outcome(of, each.id, result.value, principal=by, why=why, event_id=event_id)
             if each.id in file.retired:
                 producer.lesson_retired(of, each.id, principal=by, why="it was out of use where it came from")
 
@@ -306,9 +281,6 @@ def import_lessons(
     file: Annotated[Path, typer.Argument(help="A page of Markdown (.md), or JSON lines, a lesson each.")],
     options: CommonOptions,
     *,
-    older: Annotated[
-        bool, typer.Option("--older", help="The file of an older store; what was archived retires.")
-    ] = False,
     principal: Principal = None,
     session: Session = None,
     bootstrap: Bootstrap = None,
@@ -316,13 +288,12 @@ def import_lessons(
 ) -> Result:
     """Say the lessons of a file; what is no lesson is named with its line and its errors, and stops nothing."""
     settings = options.settings(bootstrap=bootstrap)
-    read = read_file(file, older=older)
+    read = read_file(file)
     for number, problem in read.problems:
-        place = f" record {number}" if older else number
-        note(f"{file}:{place}: {problem}")
+        note(f"{file}:{number}: {problem}")
     if not read.lessons and not read.problems:
         note(f"{file}: expected lessons, found none: a page has each behind a dash")
-    unknown = read if older else read.beyond(*_existing(settings))
+    unknown = read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
         with first_event_notes(settings):
             send_all(settings, unknown, principal=principal, session=session)

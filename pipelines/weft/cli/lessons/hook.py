@@ -22,8 +22,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from weft.app.lessons.board import SystemDraws, note_injection, open_board
+from weft.lessons.finding import ToolUse
 from weft.lessons.prompt import estimated_tokens, prompt_form
-from weft.lessons.relevance import ToolUse
 
 _FILES = ("file_path", "path", "notebook_path", "file", "filename")
 _LONGEST = 20_000  # characters of one value that are read: what a tool is for stands at the beginning

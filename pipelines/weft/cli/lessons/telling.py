@@ -11,8 +11,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from weft.app.lessons.lesson_sender import after, ensure_store_and_topic, lesson_of, lesson_sender
-from weft.app.lessons.operations import OPS, apply_operations, read_operations, say_operations
+from weft.app.lessons.operations import (
+    OPS,
+    after,
+    apply_operations,
+    ensure_store_and_topic,
+    lesson_of,
+    lesson_sender,
+    read_operations,
+    say_operations,
+)
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command

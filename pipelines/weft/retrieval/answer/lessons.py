@@ -11,8 +11,7 @@ import numpy as np
 from weft.domain.lesson_match import ChosenLesson
 from weft.domain.ranking import Query
 from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.lessons.finding import LessonFinder, finder_of, meanings_of
-from weft.lessons.relevance import RelevanceWeights, ToolUse
+from weft.lessons.finding import LessonFinder, RelevanceWeights, ToolUse, finder_of, meanings_of
 from weft.lessons.settings import DuplicateSettings
 
 Embed = Callable[[Sequence[str]], np.ndarray]

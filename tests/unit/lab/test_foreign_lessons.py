@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.foreign_lessons import migrate
 from weft.domain.lesson import LessonKind, LessonPriority, LessonSource, LessonStatus
-from weft.lessons.migration import migrate
 
 SKILLS = [
     {

@@ -1,4 +1,9 @@
-"""Lessons of older stores: read as far as they can be, with one report of what was changed (LES-12).
+"""Lessons of other stores: read as far as they can be, with one report of what was changed (LES-12).
+
+    python -m jobs.import_lessons FILE --store DIR [--bootstrap HOST:PORT] [--dry-run] [--json]
+
+What was archived retires, and outcomes that were counted count as the importer's, a hundred of a kind and lesson at
+most. Exit codes: 0 read, 1 with a reason, 2 usage.
 
 Three forms are known: records of a skill store with a status ("draft", "active", "archived", "promoted"), bullets of a
 playbook, in JSON or one a line ("[ctx-00012] helpful=3 harmful=1 :: text"), and plain notes with a confidence.
@@ -13,13 +18,27 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from weft.app.lessons.operations import lesson_sender
+from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command, run_job
+from weft.cli.console.output import Result
+from weft.cli.console.terminal import note, reading
+from weft.cli.lessons.telling import Session, first_event_notes
 from weft.domain.errors import InvalidLessonError
-from weft.domain.lesson import Lesson, LessonKind, LessonPriority, LessonSource, LessonStatus
-from weft.lessons.sensitive.parts import sensitive_parts
+from weft.domain.ids import principal_fingerprint
+from weft.domain.lesson import Lesson, LessonKind, LessonPriority, LessonResult, LessonSource, LessonStatus
+from weft.lessons.sensitive import sensitive_parts
+from weft.settings import Settings
 
 PROMOTED = 0.95
 """Confidence of what was promoted: a person has looked at it."""
+
+_MOST_OUTCOMES = 100  # of a kind and lesson: more of one principal and day say no more (LRN-20)
 
 _STATUSES: Mapping[str, LessonStatus] = {
     "promoted": LessonStatus.ACTIVE,
@@ -239,3 +258,47 @@ def _texts(name: str, value: object, changed: list[str]) -> list[str]:
     if value is not None and (not isinstance(value, list | str) or len(texts) != len(values)):
         changed.append(f"{name}: expected a list of texts, found {value!r}: {texts} is taken")
     return texts
+
+
+@command
+def import_lessons(
+    file: Annotated[Path, typer.Argument(help="JSON, JSON lines, or a playbook in text.")],
+    options: CommonOptions,
+    *,
+    principal: Principal = None,
+    session: Session = None,
+    bootstrap: Bootstrap = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is wrong, and send nothing.")] = False,
+) -> Result:
+    """Say the lessons of another store's file; what is no lesson is named with its record, and stops nothing."""
+    settings = options.settings(bootstrap=bootstrap)
+    with reading(file):
+        report = migrate(file.read_text(encoding="utf-8"))
+    note(str(report))
+    if not dry_run and report.lessons:
+        with first_event_notes(settings):
+            send(report.lessons, settings, principal=principal, session=session)
+    retired = sum(each.status is LessonStatus.RETIRED for each in report.lessons)
+    counts = {"lessons": len(report.lessons), "retired": retired, "rejected": len(report.rejected)}
+    return Result([counts | {"sent": bool(report.lessons) and not dry_run}])
+
+
+def send(lessons: Iterable[MigratedLesson], settings: Settings, *, principal: str | None, session: str | None) -> None:
+    """Say lessons and what was counted of them; imported twice within a day, each counts once."""
+    with lesson_sender(settings, principal, session) as sender:
+        by, producer = sender.principal, sender.producer
+        for each in lessons:
+            lesson_id = each.lesson.id
+            of, event_id = sender.session_of(lesson_id), f"import-{principal_fingerprint(by)}-{lesson_id}"
+            producer.lesson_added(of, each.lesson, principal=by, event_id=event_id)
+            share = min(1.0, _MOST_OUTCOMES / max(1, each.helpful, each.harmful))
+            for result, count in ((LessonResult.SUCCESS, each.helpful), (LessonResult.FAILURE, each.harmful)):
+                for number in range(round(count * share)):
+                    why, numbered = "it was counted where it came from", f"{event_id}-{result.value}-{number}"
+                    producer.lesson_outcome(of, lesson_id, result.value, principal=by, why=why, event_id=numbered)
+            if each.status is LessonStatus.RETIRED:
+                producer.lesson_retired(of, lesson_id, principal=by, why="it was out of use where it came from")
+
+
+main = partial(run_job, import_lessons)
+"""Run the job on arguments."""
