@@ -120,7 +120,7 @@ class LogGaps:
     def _fetch(self, partition: int, offset: int) -> list[OffsetRange]:
         """The batches of one answer, from the one that holds `offset` on."""
         request = FetchRequest(
-            max_wait_ms=1,
+            max_wait_ms=500,  # a record behind the gap is there: a busy broker alone needs as long
             min_bytes=1,
             max_bytes=FETCH_BYTES,
             isolation_level=self._isolation,
