@@ -61,7 +61,8 @@ def findings(decision: Decision = Decision.REVIEW, **more: Any) -> Findings:
     before, after = (believed(SETTINGS.priors, each, now=NOW) for each in (candidate.live, candidate.learned))
     return Findings(
         candidate=candidate, before=before, after=after, recalibration=Recalibration(None, False, "too few"),
-        verdict=GateVerdict(decision, f"because {HOSTILE}"), now=NOW, steps=STEPS, **more,
+        verdict=GateVerdict(decision, f"because {HOSTILE}"), now=NOW, priors=SETTINGS.priors,
+        steps=STEPS, **more,
     )  # fmt: skip
 
 
@@ -155,7 +156,7 @@ def test_a_browser_shows_it_whole(tmp_path: Path, width: int) -> None:
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
-    assert title.split("|")[1:] == ["true", "true", "4", "3"]
+    assert title.split("|")[1:] == ["true", "true", "2", "3"]
     assert title.startswith("Night of 2024-10-05: v000002 waits for you")
 
 
