@@ -19,6 +19,7 @@ from tests.support.nights import a_day
 from weft.catalog.learned import LearnedState
 from weft.catalog.live import Reach
 from weft.consolidation.candidate import Proposal
+from weft.consolidation.figures import as_svg
 from weft.consolidation.night import StepResult
 from weft.consolidation.report.findings import Findings
 from weft.consolidation.report.writing import NightPage, metrics_of, page_of, pictures_of
@@ -79,7 +80,8 @@ def shown(
     told = findings(decision, version=version, live=live, store=store, results=results)
     nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told), {"learned": HOSTILE}) for day in (0, 1)]
     told = replace(told, nights=nights)
-    return page_of(told, pictures_of(told) if pictured else {})
+    drawn = pictures_of(told) if pictured else {}
+    return page_of(told, {name: as_svg(figure) for name, figure in drawn.items()})
 
 
 ROWS = {

@@ -389,7 +389,7 @@ def report(page: RunRecord, findings: Findings) -> None:
     page.parameters(outcome)
     for name, table in tables_of(findings).items():
         page.table(f"tables/{name}", table)
-    pictures = pictures_of(findings)
+    pictures = {name: figures.as_svg(figure) for name, figure in pictures_of(findings).items()}
     for name, picture in pictures.items():
         page.picture(f"pictures/{name}", picture)
     page.page(PAGE, page_of(findings, pictures).html())
@@ -397,8 +397,8 @@ def report(page: RunRecord, findings: Findings) -> None:
     page.note(note_of(findings))
 
 
-def pictures_of(findings: Findings) -> Mapping[str, str]:
-    """The pictures that the findings have something for, by name, as SVG: drawn once for the run and its page."""
+def pictures_of(findings: Findings) -> dict[str, Figure]:
+    """The pictures that the findings have something for, by name."""
     scopes = [Scope(domain) for domain in Domain]
     was, now = (read_all(beliefs, findings.priors, scopes) for beliefs in (findings.before, findings.after))
 
@@ -414,7 +414,7 @@ def pictures_of(findings: Findings) -> Mapping[str, str]:
         pictures["reliability"] = figures.reliability(before, after)
     if findings.improvements:
         pictures["retrieval"] = figures.retrieval(findings.improvements)
-    return {name: figures.as_svg(figure) for name, figure in pictures.items()}
+    return pictures
 
 
 def metrics_of(findings: Findings) -> dict[str, float]:

@@ -35,19 +35,7 @@ _Row = tuple[np.ndarray, np.ndarray]
 
 
 class LruCache(Generic[Key, Value]):
-    """Values by what they follow from: at most so many, those asked for last; shared by threads.
-
-    Examples:
-        >>> asked = []
-        >>> lengths = LruCache(2)
-        >>> def ask(words):
-        ...     asked.extend(words)
-        ...     return map(len, words)
-        >>> lengths.of(["a", "bb", "a"], ask), lengths.of(["bb", "ccc"], ask), lengths.of(["a"], ask)
-        ([1, 2, 1], [2, 3], [1])
-        >>> asked
-        ['a', 'bb', 'ccc', 'a']
-    """
+    """Values by what they follow from: at most so many, those asked for last; shared by threads."""
 
     def __init__(self, most: int) -> None:
         self._most = most

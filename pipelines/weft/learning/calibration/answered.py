@@ -31,14 +31,7 @@ class AnsweredCurve:
     least: float = 0.0  # P(answered) that a query has to exceed: few that have an answer fall short of it
 
     def probability(self, asked: AskedMatch) -> float:
-        """P(answered) of a query, in [0, 1].
-
-        Examples:
-            >>> curve = AnsweredCurve(-4.0, 8.0, 2.0, -3.0)
-            >>> said, unsaid = Coverage(1.0, 0.0), Coverage(0.25, 0.75)
-            >>> [round(curve.probability(AskedMatch(0.5, each)), 2) for each in (said, unsaid)]
-            [0.88, 0.15]
-        """
+        """P(answered) of a query, in [0, 1]."""
         return float(expit(np.array([self.intercept, self.match, self.covered, self.unknown]) @ values_of([asked])[0]))
 
 

@@ -49,12 +49,7 @@ class Gamma:
         return self.quantile(float(rng.uniform(_TINY, 1.0)))
 
     def given(self, weight: float, inverse: float) -> Gamma:
-        """The posterior after sizes of which Σw and Σw/x are known.
-
-        Examples:
-            >>> Gamma(30.0, 0.1).given(10.0, 10.0 / 100.0).mean  # ten chunks of 100 tokens
-            200.0
-        """
+        """The posterior after sizes of which Σw and Σw/x are known."""
         return Gamma(self.shape + weight, self.rate + inverse)
 
 
@@ -85,10 +80,5 @@ class Dirichlet:
         return tuple(float(each) for each in draws / draws.sum())
 
     def given(self, counts: Sequence[float]) -> Dirichlet:
-        """The posterior after so many observations >= 0 of each category.
-
-        Examples:
-            >>> Dirichlet((3.0, 1.0)).given((0.0, 4.0)).mean
-            (0.375, 0.625)
-        """
+        """The posterior after so many observations >= 0 of each category."""
         return Dirichlet(tuple(a + count for a, count in zip(self.alpha, counts, strict=True)))
