@@ -63,7 +63,7 @@ def interleaved(
 ) -> list[list[T]]:
     """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is.
 
-    So what one searcher found for a batch is remembered, by whatever remembers, when the next one looks for it.
+    So the encodings of a batch are remembered when the next searcher asks for them.
     """
     answers: list[list[T]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):
