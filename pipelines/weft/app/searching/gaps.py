@@ -25,9 +25,8 @@ from weft.indexes.generation import Generation, open_generation
 from weft.indexes.manifest import ANSWERING
 from weft.ingestion.questions import StoredQuestion, stored_questions
 from weft.learning.beliefs import believed
-from weft.learning.calibration.answered import AskedMatch
-from weft.learning.calibration.answered_fit import answered_curve
-from weft.learning.calibration.matching import Answering, answering_of
+from weft.learning.calibration.fit import answered_curve
+from weft.learning.calibration.matching import Answering, AskedMatch, answering_of
 from weft.learning.evidence import Evidence
 from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import bdtr, expit
@@ -20,11 +20,39 @@ from scipy.special import bdtr, expit
 from weft.domain.arrays import Floats
 from weft.domain.errors import StoreError
 from weft.domain.matching import Coverage, MatchFeatures
-from weft.learning.calibration.answered import AnsweredCurve, AskedMatch
 from weft.learning.evidence import MICRO, Evidence, day_of
 from weft.learning.observe.matches import ASKED, MATCH, MEASURED, MEASURES, match_cell, rarest_class, values_of
 from weft.learning.priors import Priors
 from weft.learning.recency import Discount
+
+
+class AskedMatch(NamedTuple):
+    """What is known of an answer to a query: its best match, and how much of the query its results say."""
+
+    match: float
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCurve:
+    """logit P(answered) = intercept + match · m + covered · c + unknown · u, where both are as likely beforehand."""
+
+    intercept: float
+    match: float  # >= 0
+    covered: float
+    unknown: float  # <= 0
+    least: float = 0.0  # P(answered) that a query has to exceed: few that have an answer fall short of it
+
+    def probability(self, asked: AskedMatch) -> float:
+        """P(answered) of a query, in [0, 1]."""
+        return float(
+            expit(np.array([self.intercept, self.match, self.covered, self.unknown]) @ asked_values([asked])[0])
+        )
+
+
+def asked_values(asked: Sequence[AskedMatch]) -> Floats:
+    """What the log-odds of queries are made of, (n, 4): 1, match, covered and unknown."""
+    return np.array([(1.0, each.match, each.coverage.covered, each.coverage.unknown) for each in asked])
 
 
 @dataclass(frozen=True, slots=True)
