@@ -328,7 +328,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     client, run_id = the_ui(night), summary["run"]
     run = client.get_run(run_id)
     folder = Path(run.info.artifact_uri.removeprefix("file://"))
-    for name in ("weights", "movers", "ageing", "reliability", "retrieval"):
+    for name in ("weights", "ageing", "reliability", "retrieval"):
         assert (folder / "pictures" / f"{name}.svg").read_text("utf-8").startswith("<?xml")
     tables = {path.stem: pa_csv.read_csv(path) for path in (folder / "tables").glob("*.csv")}
     assert set(tables) == {"weights", "ageing", "calibration_bands", "calibration_bins", "retrieval", "updaters"}
@@ -336,7 +336,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert f"{summary['learned']} is live" in page
     assert f"weft learned promote {PRIORS_VERSION}" in page
-    assert page.count("data:image/svg+xml;base64,") == 5
+    assert page.count("data:image/svg+xml;base64,") == 4
     assert client.get_experiment(run.info.experiment_id).tags["mlflow.experimentKind"] == "custom_model_development"
     assert json.loads((folder / "summary.json").read_text())["learned"] == summary["learned"]
     assert run.data.metrics["calibration/ece/after"] == pytest.approx(summary["ece_after"])

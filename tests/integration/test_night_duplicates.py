@@ -72,8 +72,9 @@ def settings(tmp_path: Path) -> Settings:
     return stored(tmp_path)
 
 
-def stored(tmp_path: Path) -> Settings:
-    here = load_settings(assignments=[f"storage.root={tmp_path / 'store'}", "extraction.enabled=false"], environment={})
+def stored(tmp_path: Path, *more: str) -> Settings:
+    assignments = [f"storage.root={tmp_path / 'store'}", "extraction.enabled=false", *more]
+    here = load_settings(assignments=assignments, environment={})
     catalog = Catalog(tmp_path / "store")
     ingest(plan_of(here, [tmp_path / "files"]), catalog, HERE, lambda _: None, clock=time.monotonic)
     return here

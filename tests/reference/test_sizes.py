@@ -10,8 +10,7 @@ from scipy import integrate, stats
 
 from weft.domain.chunks import MadeBy
 from weft.learning.evidence import MICRO
-from weft.learning.families.gamma import Dirichlet, Gamma
-from weft.learning.observe.sizes import size_masses
+from weft.learning.observe.sizes import Dirichlet, Gamma, size_masses
 
 
 @pytest.mark.parametrize("sizes", [[120.0], [40.0, 90.0, 500.0], list(np.linspace(60.0, 900.0, 40))], ids=len)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,6 @@ from weft.evaluation.measures.beir import Dataset, JudgedQuery, Qrels
 from weft.evaluation.measures.measuring import as_query
 from weft.evaluation.measures.runs import Run, as_ranked
 from weft.evaluation.queries.writer import QueryLog
-from weft.evaluation.replay.caching import CACHED_ENTRIES, CachingGeneration, remembered
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.beliefs import Beliefs, read_beliefs
 from weft.learning.calibration.fit import ShownResults, calibrate_matches, carried_over
@@ -59,7 +58,6 @@ from weft.learning.pooling.fit import LoggedSignals
 from weft.learning.pooling.fitted import FittedWeights
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import FusionMode, RetrievalSettings
-from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.settings import Settings
@@ -223,26 +221,6 @@ def _combined(bench: Bench, answers: Sequence[Answer], qrels: Qrels, weight: flo
     return headline(run, qrels)
 
 
-class CachingSource:
-    """A source of snapshots whose generations remember, from one snapshot of a generation to the next."""
-
-    def __init__(self, source: SnapshotSource, most: int = CACHED_ENTRIES) -> None:
-        self._source = source
-        self._most = most
-
-    def token(self) -> Hashable:
-        """A value that changes whenever the live generation, learned version or evidence does."""
-        return self._source.token()
-
-    def take(self, previous: Snapshot | None) -> Snapshot:
-        """What is live now; a generation that `previous` already has open is not opened again."""
-        snapshot = self._source.take(previous)
-        held: Any = None if previous is None else previous.generation
-        if isinstance(held, CachingGeneration) and held.caches(snapshot.generation):
-            return replace(snapshot, generation=held)
-        return remembered(snapshot, self._most)
-
-
 def run(
     lessons: Dataset,
     held_out: Dataset,
@@ -350,7 +328,7 @@ def _taught(
     rng = random.Random(settings.evaluation.seed + deal)  # noqa: S311  a simulation, repeatable by its seed
     questions = question_schedule(lessons.queries, marks[-1], rng)
     root, learned, done, (first, *further) = Path(settings.storage.root), {}, 0, bench.encoders
-    source = CachingSource(source_of(settings))
+    source = source_of(settings)
     with (
         BackgroundUpdaters(settings, local=True) as updaters,
         Searcher(source, first, settings.retrieval, clock=system_clock, further=further, terms=bench.terms) as searcher,

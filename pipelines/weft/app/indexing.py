@@ -32,9 +32,8 @@ from weft.ingestion.report import IndexOutcome
 from weft.ingestion.sources.items import begins_with, escaped
 from weft.ingestion.sources.sources import uri_prefixes
 from weft.learning.beliefs import believed
-from weft.learning.calibration.answered import AskedMatch
-from weft.learning.calibration.answered_fit import answered_curve
-from weft.learning.calibration.matching import Answering, answering_of
+from weft.learning.calibration.fit import answered_curve
+from weft.learning.calibration.matching import Answering, AskedMatch, answering_of
 from weft.learning.evidence import Evidence
 from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher

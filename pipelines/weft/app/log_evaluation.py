@@ -18,7 +18,6 @@ from weft.domain.errors import NothingPublishedError, SourceError
 from weft.domain.ids import ContentHash, QueryId
 from weft.domain.ranking import Answer, Query
 from weft.evaluation.ground_truth import collect as ground_truth
-from weft.evaluation.ground_truth import judging
 from weft.evaluation.ground_truth.collect import Grades
 from weft.evaluation.log.alarms import LOGGED_QUERIES, Alarm, AlarmInput, alarms
 from weft.evaluation.log.questions import (
@@ -78,7 +77,7 @@ def read(settings: Settings, *, days: float, judgements: Path | None, ask: int) 
     if not queries:
         raise SourceError(f"{root}: expected logged queries of the last {days:g} days, found none: search first")
     if judgements is not None:
-        ground_truth.keep(root, judging.from_file(judgements, now=now), now=now)
+        ground_truth.keep(root, ground_truth.from_file(judgements, now=now), now=now)
     if ask:
         ground_truth.keep(root, _model_judgements(queries, settings, ask, now), now=now)
     all_judgements = [*ground_truth.from_feedback(queries), *ground_truth.stored_judgements(root)]
@@ -166,7 +165,7 @@ def _model_judgements(queries: Sequence[LoggedQuery], settings: Settings, most: 
     pairs_judged = {(one.text, one.content_hash) for one in stored if one.holds(now)}
     pairs = dict.fromkeys((query.text, result.content_hash) for query in queries for result in query.results)
     wanted = [pair for pair in pairs if pair not in pairs_judged][:most]
-    judge = judging.Judge(rules)
+    judge = ground_truth.Judge(rules)
     with closing(Catalog(Path(settings.storage.root)).open_live()) as generation:
         judged_pairs = judge.judge(wanted, lambda content: _text(generation, content), now=now)
     if judge.failed:

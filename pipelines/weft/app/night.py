@@ -37,8 +37,7 @@ from weft.consolidation.steps.thinning import MEASURE, FindThinned
 from weft.domain.matching import MatchFeatures
 from weft.domain.ranking import Query
 from weft.evaluation.log.alarms import LOGGED_QUERIES
-from weft.evaluation.log.questions import SHADOW_QUERIES, to_replay
-from weft.evaluation.log.signals import logged_signals
+from weft.evaluation.log.questions import SHADOW_QUERIES, logged_signals, to_replay
 from weft.evaluation.queries.reader import read_queries
 from weft.feedback.run.partitions import states_in
 from weft.learning.calibration.fit import Look

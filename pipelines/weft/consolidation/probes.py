@@ -74,11 +74,6 @@ def scrambled(texts: Sequence[str], rules: Scramble, rng: random.Random, *, coun
 
     Returns:
         None of them where texts do not hold enough such words.
-
-    Examples:
-        >>> rules = Scramble(texts=10, words=2, shortest=3, least=1, most=0.5)
-        >>> scrambled(["a red apple", "a red pear", "one plum"], rules, random.Random(1), count=2)
-        ['one pear', 'apple one']
     """
     held = Counter(word for text in texts for word in set(_WORD.findall(text.lower())) if len(word) >= rules.shortest)
     usable = sorted(word for word, many in held.items() if rules.least <= many <= rules.most * len(texts))
@@ -128,10 +123,5 @@ def shown_matches(
 
 
 def combined_match(both: MatchFeatures, one: MatchFeatures) -> MatchFeatures:
-    """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens.
-
-    Examples:
-        >>> combined_match(MatchFeatures(dense=0.5, lexical=0.2), MatchFeatures(dense=0.5, late_interaction=0.4))
-        MatchFeatures(dense=0.5, lexical=0.2, late_interaction=0.4)
-    """
+    """A match as both channels know it; how near it is, as the one that shows it does, where that compared tokens."""
     return both if one.late_interaction is None else structs.replace(both, late_interaction=one.late_interaction)

@@ -29,14 +29,6 @@ class ContentAliases:
 
     Raises:
         StoreError: A representative is an alias itself.
-
-    Examples:
-        >>> a, b, c = (ContentHash(letter * 64) for letter in "abc")
-        >>> aliases = ContentAliases({b: a, c: a})
-        >>> aliases.of(c) == aliases.of(a) == a, aliases.members(a) == (b, c)
-        (True, True)
-        >>> aliases.led_by(lambda content: content != a).representatives == {c: b, a: b}
-        True
     """
 
     name: ClassVar[str] = "aliases"

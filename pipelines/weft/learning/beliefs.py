@@ -41,15 +41,7 @@ HORIZON = 200
 
 
 class Beliefs:
-    """All posteriors at one time. Immutable but for a memory of what weights it was asked for, bounded by its nodes.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> beliefs = read_beliefs(load_settings(environment={}).priors, Evidence(), now=0.0)
-        >>> weights = beliefs.weights(Scope(Domain.CODE), [Signal.VECTOR, Signal.GRAPH])
-        >>> round(weights[Signal.VECTOR].mean, 3), weights[Signal.VECTOR].level  # .35 / (.35 + .15)
-        (0.7, 'prior')
-    """
+    """All posteriors at one time. Immutable but for a memory of what weights it was asked for, bounded by its nodes."""
 
     def __init__(
         self,

@@ -59,13 +59,6 @@ class Evidence:
 
     Raises:
         OverflowError: A mass leaves the range of int64.
-
-    Examples:
-        >>> key = UsageKey(20_000, "ab" * 32, "positive")
-        >>> (Evidence(usage={key: 3}) + Evidence(usage={key: 4})).usage[key]
-        7
-        >>> (Evidence(usage={key: 3}) - Evidence(usage={key: 3})).is_empty
-        True
     """
 
     counts: Mapping[EvidenceKey, int] = field(default_factory=dict)
@@ -222,12 +215,7 @@ def merge(base: Evidence, *, ours: Evidence, theirs: Evidence) -> Evidence:
 
 
 def day_of(timestamp: float) -> int:
-    """The daily bucket of a time in seconds since the epoch.
-
-    Examples:
-        >>> day_of(86_399.9), day_of(86_400.0)
-        (0, 1)
-    """
+    """The daily bucket of a time in seconds since the epoch."""
     return int(timestamp // SECONDS_PER_DAY)
 
 

@@ -65,33 +65,18 @@ def signal_parameter(signal: Signal, *, good: bool) -> str:
 
 
 def product_parameter(first: int, second: int, *, good: bool) -> str:
-    """The parameter that the product of two signals, named by their places, is kept under.
-
-    Examples:
-        >>> product_parameter(0, 0, good=True), product_parameter(0, ALONE, good=False)
-        ('product.vector.vector.good', 'product.vector.bad')
-    """
+    """The parameter that the product of two signals, named by their places, is kept under."""
     names = [SIGNALS[place].value for place in (first, second) if place != ALONE]
     return f"{PRODUCT}{'.'.join(names)}.{GOOD if good else BAD}"
 
 
 def relevance_bin(index: int, *, good: bool) -> str:
-    """The bin for scores in [index / n, (index + 1) / n), of n = `RELEVANCE_BINS`.
-
-    Examples:
-        >>> relevance_bin(7, good=False)
-        '07/20.bad'
-    """
+    """The bin for scores in [index / n, (index + 1) / n), of n = `RELEVANCE_BINS`."""
     return f"{index:02d}/{RELEVANCE_BINS}.{GOOD if good else BAD}"
 
 
 def by_bin(masses: Masses, kinds: tuple[str, ...]) -> list[tuple[int, int, list[int]]]:
-    """Masses of bins "index/width.kind": index, width and the mass of each kind, in order.
-
-    Examples:
-        >>> by_bin({"14/20.good": 3, "14/20.bad": 1, "2/20.bad": 5}, (GOOD, BAD))
-        [(2, 20, [0, 5]), (14, 20, [3, 1])]
-    """
+    """Masses of bins "index/width.kind": index, width and the mass of each kind, in order."""
     rows: defaultdict[tuple[int, int], list[int]] = defaultdict(lambda: [0] * len(kinds))
     for bin_, micro in masses.items():
         place, _, kind = bin_.rpartition(".")

@@ -68,12 +68,7 @@ P = TypeVar("P", bound=Part)
 
 @dataclass(frozen=True, slots=True)
 class LearnedVersion:
-    """What searches follow beside the priors, as catalog, night, gate and snapshots carry it.
-
-    Examples:
-        >>> LearnedVersion(Evidence()).parts
-        {}
-    """
+    """What searches follow beside the priors, as catalog, night, gate and snapshots carry it."""
 
     evidence: Evidence
     parts: Mapping[str, Part] = field(default_factory=dict)  # by name

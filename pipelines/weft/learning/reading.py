@@ -57,12 +57,7 @@ def read_all(beliefs: Beliefs, priors: Priors, scopes: Iterable[Scope]) -> list[
 
 
 def path_of(scope: Scope) -> str:
-    """A scope as one word, without what it leaves open at its end.
-
-    Examples:
-        >>> [path_of(Scope(Domain.CODE, *rest)) for rest in ((), ("m",), ("m", "a", "debug"))]
-        ['code', 'code/m', 'code/m/a?debug']
-    """
+    """A scope as one word, without what it leaves open at its end."""
     names = [scope.domain.value, scope.model, scope.agent]
     while names[-1] == ANY:
         names.pop()

@@ -8,12 +8,7 @@ from weft.domain.arrays import Floats, Ints
 
 
 def recency(age_days: int, half_life_days: float) -> float:
-    """What one unit of mass of that age counts: 2^(−age / half-life), in (0, 1]; the future counts as today.
-
-    Examples:
-        >>> recency(30, 30.0), recency(-5, 30.0)
-        (0.5, 1.0)
-    """
+    """What one unit of mass of that age counts: 2^(−age / half-life), in (0, 1]; the future counts as today."""
     return float(2.0 ** (-max(age_days, 0) / half_life_days))
 
 

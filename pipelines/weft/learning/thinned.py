@@ -14,13 +14,7 @@ SCHEMA = pa.schema([("content", pa.string())])
 
 
 class Thinned(frozenset[ContentHash]):
-    """The contents that are passed over; each is where it was, and back as soon as it is not among them.
-
-    Examples:
-        >>> some = Thinned({ContentHash("b" * 64), ContentHash("a" * 64)})
-        >>> Thinned.from_table(some.to_table()) == some
-        True
-    """
+    """The contents that are passed over; each is where it was, and back as soon as it is not among them."""
 
     name: ClassVar[str] = "thinned"
 

@@ -59,15 +59,7 @@ class UseColumns(NamedTuple):
 
 
 class Uses(Mapping[UsageKey, int]):
-    """Masses by key, none of them 0; immutable. As a mapping it makes its objects when it is first asked for one.
-
-    Examples:
-        >>> uses = Uses.of({UsageKey(3, "ab", "positive"): 5, UsageKey(4, "ab", "positive"): 2})
-        >>> Uses.summed([(uses, 1), (Uses.of({UsageKey(4, "ab", "positive"): 2}), -1)])
-        {UsageKey(day=3, content_hash='ab', bin='positive', principal='', question=''): 5}
-        >>> uses.columns().content.values, uses.columns().micro.tolist()
-        (['ab'], [5, 2])
-    """
+    """Masses by key, none of them 0; immutable. As a mapping it makes its objects when it is first asked for one."""
 
     __slots__ = ("_columns", "_masses", "_table")
 
@@ -193,13 +185,7 @@ class Uses(Mapping[UsageKey, int]):
 
 
 def numbered(*codes: tuple[Ints, int]) -> tuple[Ints, Ints]:
-    """Rows numbered by several codes together: the first row of each number, and the number of each row.
-
-    Examples:
-        >>> first, number = numbered((np.array([1, 0, 1, 1]), 2), (np.array([0, 0, 0, 2]), 3))
-        >>> first.tolist(), number.tolist()
-        ([1, 0, 3], [1, 0, 1, 2])
-    """
+    """Rows numbered by several codes together: the first row of each number, and the number of each row."""
     (number, _), *others = codes
     first = np.arange(len(number))
     for code, size in others:  # numbered anew each time, so that products stay within int64

@@ -30,12 +30,7 @@ class FusedAuthority(NamedTuple):
 
 
 def log_scaled(counts: Floats, full: float) -> Floats:
-    """min(1, log(1 + c) / log(1 + full)) of counts c >= 0, (n,): the same bits wherever a count stands.
-
-    Examples:
-        >>> log_scaled(np.array([0.0, 3.0, 15.0, 99.0]), 15.0).tolist()
-        [0.0, 0.5, 1.0, 1.0]
-    """
+    """min(1, log(1 + c) / log(1 + full)) of counts c >= 0, (n,): the same bits wherever a count stands."""
     distinct, of_count = np.unique(counts, return_inverse=True)
     most = math.log1p(full)
     return np.array([min(1.0, math.log1p(count) / most) for count in distinct.tolist()])[of_count]
@@ -55,13 +50,6 @@ def fused(external: Floats, internal: Floats, prior: AuthorityPrior) -> FusedAut
     """Base + of_both · e · i + of_external · e + of_internal · i, by the quadrant that e and i lie in.
 
     It grows with either axis. It jumps where an axis reaches the bound, upwards; nowhere else.
-
-    Examples:
-        >>> from weft.settings import load_settings
-        >>> prior = load_settings(environment={}).priors.authority
-        >>> found = fused(np.array([1.0, 0.0, 0.5, 0.4]), np.array([1.0, 1.0, 0.0, 0.4]), prior)
-        >>> found.value.round(3).tolist(), [QUADRANTS[at].value for at in found.quadrant]
-        ([1.0, 0.8, 0.425, 0.28], ['both', 'internal', 'external', 'neither'])
     """
     there, here = external >= prior.bound, internal >= prior.bound
     quadrant = np.select([there & here, here, there], [0, 1, 2], 3).astype(np.int64)

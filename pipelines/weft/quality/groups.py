@@ -21,13 +21,7 @@ class Groups:
 
     @classmethod
     def of(cls, owner: Ints) -> Groups:
-        """Lines by whose they are, ascending, (n,).
-
-        Examples:
-            >>> groups = Groups.of(np.array([0, 0, 3]))
-            >>> groups.owners.tolist(), groups.starts.tolist(), groups.counts.tolist()
-            ([0, 3], [0, 2], [2, 1])
-        """
+        """Lines by whose they are, ascending, (n,)."""
         if not len(owner):
             return cls.one(0)
         if owner[0] == owner[-1]:
@@ -54,12 +48,7 @@ class Groups:
         return np.repeat(values, self.counts)
 
     def least(self, values: Floats) -> Floats:
-        """For each line the least value known in its group; NaN where none is.
-
-        Examples:
-            >>> Groups.of(np.array([0, 0, 1])).least(np.array([2.0, float("nan"), 1.0])).tolist()
-            [2.0, 2.0, 1.0]
-        """
+        """For each line the least value known in its group; NaN where none is."""
         return self.spread(np.fmin.reduceat(values, self.starts)) if len(values) else values
 
     def most(self, values: Floats) -> Floats:
@@ -67,12 +56,7 @@ class Groups:
         return self.spread(np.fmax.reduceat(values, self.starts)) if len(values) else values
 
     def places(self) -> Ints:
-        """Place of each line within its group, from 0.
-
-        Examples:
-            >>> Groups.of(np.array([0, 0, 1])).places().tolist()
-            [0, 1, 0]
-        """
+        """Place of each line within its group, from 0."""
         return np.arange(int(self.counts.sum())) - np.repeat(self.starts, self.counts)
 
 
@@ -85,10 +69,6 @@ def exact_sums(amounts: Floats) -> Floats:
 
     Lines are summed in the widest precision at hand. Where its rounding cannot have moved the result, that is the
     answer; else, which is rare, and everywhere on machines without a wider one, the line is summed by `math.fsum`.
-
-    Examples:
-        >>> exact_sums(np.array([[1e16, 1.0, -1e16], [0.1, 0.2, float("nan")]])).tolist()
-        [1.0, 0.30000000000000004]
     """
     values = np.where(np.isnan(amounts), 0.0, amounts)
     wide = np.add.reduce(values, axis=1, dtype=_WIDE)

@@ -21,14 +21,6 @@ def vector(cosines: ArrayLike, queries: Groups | None = None) -> Floats:
 
     A candidate that the channel did not find (NaN) has 0. Where all found ones are alike, they have 1: the channel
     chose them from everything it knows.
-
-    Examples:
-        >>> vector([0.75, 0.25, float("nan"), 0.5]).tolist()
-        [1.0, 0.0, 0.0, 0.5]
-        >>> vector([0.3]).tolist()
-        [1.0]
-        >>> vector([0.75, 0.25, 0.5], Groups.of(np.array([0, 0, 1]))).tolist()
-        [1.0, 0.0, 1.0]
     """
     scores = np.asarray(cosines, dtype=np.float64)
     queries = queries or Groups.one(len(scores))
@@ -40,12 +32,7 @@ def vector(cosines: ArrayLike, queries: Groups | None = None) -> Floats:
 
 
 def lexical(bm25: ArrayLike, queries: Groups | None = None) -> Floats:
-    """Share of the best lexical score: BM25's floor is 0, so the last hit does not count as a miss (RET-9).
-
-    Examples:
-        >>> lexical([4.0, 1.0, float("nan")]).tolist()
-        [1.0, 0.25, 0.0]
-    """
+    """Share of the best lexical score: BM25's floor is 0, so the last hit does not count as a miss (RET-9)."""
     scores = np.maximum(0.0, np.asarray(bm25, dtype=np.float64))  # the least is what shares are measured from
     best = (queries or Groups.one(len(scores))).most(scores)
     some = best > 0.0  # no comparison with NaN holds
@@ -63,12 +50,7 @@ def sparse(products: ArrayLike, queries: Groups | None = None) -> Floats:
 
 
 def graph(energies: ArrayLike, queries: Groups | None = None) -> Floats:
-    """Share of the most energy that reached any candidate; what no energy reached has 0.
-
-    Examples:
-        >>> graph([0.5, float("nan"), 0.25]).tolist()
-        [1.0, 0.0, 0.5]
-    """
+    """Share of the most energy that reached any candidate; what no energy reached has 0."""
     return lexical(energies, queries)
 
 
@@ -76,10 +58,6 @@ def degree(scores: ArrayLike, cap: float) -> Floats:
     """How well connected each candidate is, as a share of `cap`: being it never outweighs being relevant.
 
     Shares keep the order of the scores: were they cut at the cap, most would be one.
-
-    Examples:
-        >>> degree([1.0, 0.5, float("nan")], cap=0.2).tolist()
-        [0.2, 0.1, 0.0]
     """
     return _as_it_is(scores) * cap
 
@@ -93,22 +71,13 @@ def late_interaction(matches: ArrayLike, span: float) -> Floats:
     """How near each match of the query's tokens comes to the best one: 1 − (best − match) / span, at least 0.
 
     Small differences stay small: among candidates that match alike, none is the worst.
-
-    Examples:
-        >>> late_interaction([0.75, 0.25, 0.5], span=0.5).tolist()
-        [1.0, 0.0, 0.5]
     """
     values = np.asarray(matches, dtype=np.float64)
     return _shares(1.0 - (values.max(initial=0.0) - values) / span)
 
 
 def pseudo_relevance(likeness: ArrayLike, queries: Groups | None = None) -> Floats:
-    """How like the first of its query each candidate is, among all of them: scaled as `vector` is; 0 without company.
-
-    Examples:
-        >>> pseudo_relevance([0.5, 0.25, 0.0, float("nan")]).tolist()
-        [1.0, 0.5, 0.0, 0.0]
-    """
+    """How like the first of its query each candidate is, scaled as `vector` is; 0 without company."""
     return vector(likeness, queries)
 
 
@@ -134,12 +103,7 @@ def cited_freshness(believed: Floats, citations: ArrayLike, half: float) -> Floa
 
 
 def trust(levels: ArrayLike, multipliers: ArrayLike) -> Floats:
-    """Trust in each source: level / 100 · multiplier, at most 1.
-
-    Examples:
-        >>> trust([80, 80], [1.0, 1.5]).tolist()
-        [0.8, 1.0]
-    """
+    """Trust in each source: level / 100 · multiplier, at most 1."""
     return _shares(np.asarray(levels, dtype=np.float64) / 100.0 * np.asarray(multipliers, dtype=np.float64))
 
 
@@ -211,12 +175,7 @@ def session(cosines: ArrayLike) -> Floats:
 
 
 def cross_validation(ways: ArrayLike) -> Floats:
-    """1 for each candidate that was found in both ways, by words and by meaning; 0 where in one.
-
-    Examples:
-        >>> cross_validation([2, 1]).tolist()
-        [1.0, 0.0]
-    """
+    """1 for each candidate that was found in both ways, by words and by meaning; 0 where in one."""
     return (np.asarray(ways) > 1).astype(np.float64)
 
 

@@ -19,6 +19,7 @@ from tests.support.nights import a_day
 from weft.catalog.learned import LearnedState
 from weft.catalog.live import Reach
 from weft.consolidation.candidate import Proposal
+from weft.consolidation.figures import as_svg
 from weft.consolidation.night import StepResult
 from weft.consolidation.report.findings import Findings
 from weft.consolidation.report.writing import NightPage, metrics_of, page_of, pictures_of
@@ -61,7 +62,8 @@ def findings(decision: Decision = Decision.REVIEW, **more: Any) -> Findings:
     before, after = (believed(SETTINGS.priors, each, now=NOW) for each in (candidate.live, candidate.learned))
     return Findings(
         candidate=candidate, before=before, after=after, recalibration=Recalibration(None, False, "too few"),
-        verdict=GateVerdict(decision, f"because {HOSTILE}"), now=NOW, steps=STEPS, **more,
+        verdict=GateVerdict(decision, f"because {HOSTILE}"), now=NOW, priors=SETTINGS.priors,
+        steps=STEPS, **more,
     )  # fmt: skip
 
 
@@ -78,7 +80,8 @@ def shown(
     told = findings(decision, version=version, live=live, store=store, results=results)
     nights = [RecordedRun(NOW - day * SECONDS_PER_DAY, metrics_of(told), {"learned": HOSTILE}) for day in (0, 1)]
     told = replace(told, nights=nights)
-    return page_of(told, pictures_of(told) if pictured else {})
+    drawn = pictures_of(told) if pictured else {}
+    return page_of(told, {name: as_svg(figure) for name, figure in drawn.items()})
 
 
 ROWS = {
@@ -155,7 +158,7 @@ def test_a_browser_shows_it_whole(tmp_path: Path, width: int) -> None:
     ]  # fmt: skip
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
     (title,) = re.findall(r"<title>(.*?)</title>", done.stdout)
-    assert title.split("|")[1:] == ["true", "true", "4", "3"]
+    assert title.split("|")[1:] == ["true", "true", "2", "3"]
     assert title.startswith("Night of 2024-10-05: v000002 waits for you")
 
 

@@ -16,15 +16,17 @@ from weft.domain.errors import SourceError, StoreError
 from weft.domain.ids import ChunkId, ContentHash
 from weft.evaluation.ground_truth.collect import (
     DAYS,
+    FAILURES_ALLOWED,
     JUDGEMENTS,
+    Judge,
     JudgementSource,
     from_feedback,
+    from_file,
     grades_of,
     judged,
     keep,
     stored_judgements,
 )
-from weft.evaluation.ground_truth.judging import FAILURES_ALLOWED, Judge, from_file
 from weft.settings import load_settings
 
 RULES = load_settings(environment={}).evaluation.ground_truth

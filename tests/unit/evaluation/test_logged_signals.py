@@ -8,7 +8,7 @@ import numpy as np
 
 from tests.support.logged_queries import a_logged, a_result, an_outcome
 from weft.domain.ranking import Signal
-from weft.evaluation.log.signals import logged_signals
+from weft.evaluation.log.questions import logged_signals
 from weft.learning.pooling.gathering import SIGNALS
 from weft.settings import load_settings
 

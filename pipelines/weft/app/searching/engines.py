@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import BUNDLED, probes
@@ -17,8 +18,8 @@ from weft.embedding.encoders.precision import INT8_REVISION, instructions_of, pi
 from weft.embedding.models import SPARSE_MODULE, locate
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.embedding.question_vectors import QuestionVectors
-from weft.evaluation.replay.caching import CachingEncoder, CachingGeneration, remembered
-from weft.evaluation.replay.masking import Masks, masked
+from weft.evaluation.replay.caching import CachingEncoder
+from weft.evaluation.replay.masking import MaskedGeneration, Masks, masked
 from weft.ingestion.questions import StoredQuestion
 from weft.lessons.prompt import MOST_LESSONS
 from weft.retrieval.answer.lessons import LessonRetriever
@@ -168,10 +169,11 @@ def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
         engines, pooling = load_engines(settings), settings.embedding.tokens.pooling
 
         def over(snapshot: Snapshot) -> Snapshot:
-            if isinstance(snapshot.generation, CachingGeneration):
+            generation: Any = snapshot.generation
+            if isinstance(generation, MaskedGeneration):
                 return snapshot
-            masks = Masks.of(snapshot.generation.chunks, rests, phrases)
-            return remembered(masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms))
+            masks = Masks.of(generation.chunks, rests, phrases)
+            return masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms)
 
         return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
 

@@ -11,7 +11,7 @@ from weft.app.searching.engines import Engines, LoadEngines, load_engines, opene
 from weft.app.searching.views import OpenViews, View, interleaved
 from weft.catalog.overlays import SessionListing
 from weft.domain.ranking import Answer, Query, ScoredResults
-from weft.evaluation.replay.caching import CachingEncoder, remembered
+from weft.evaluation.replay.caching import CachingEncoder
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.evidence import Evidence
 from weft.learning.parts import LearnedVersion
@@ -32,8 +32,8 @@ class StoreReplay:
     """Asks a store the same queries again and again, now under these settings and beliefs, now under those.
 
     Whatever is published meanwhile, all of them are asked of what was live at first, at that time. That is done here;
-    where there are enough queries to pay for them, by processes that are started for it. Here as there encoders, FAISS
-    and Lucene are asked once for what is the same under all.
+    where there are enough queries to pay for them, by processes that are started for it. Here as there each text is
+    encoded once.
     """
 
     def __init__(self, settings: Settings, *, times: int, load: LoadEngines | None = None) -> None:
@@ -98,9 +98,9 @@ class StoreReplay:
 
 
 def caching_engines(settings: Settings) -> Engines:
-    """The configured models, over generations: all are asked once for what does not change from time to time."""
+    """The configured models, of which each encodes a text once."""
     engines = load_engines(settings)
-    return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=remembered)
+    return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders])
 
 
 @contextmanager

@@ -56,7 +56,10 @@ def interleaved(
     batch: int,
     ask: Callable[[Searcher, Sequence[Query]], list[T]],  # `Searcher.search_many` or `Searcher.rank_many`
 ) -> list[list[T]]:
-    """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is."""
+    """What each searcher is asked for, in the queries' order; a batch is asked of all of them before the next is.
+
+    So the encodings of a batch are remembered when the next searcher asks for them.
+    """
     answers: list[list[T]] = [[] for _ in searchers]
     for start in range(0, len(queries), batch):
         with uncollected():

@@ -6,22 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from weft.consolidation.candidate import Proposal
-from weft.consolidation.figures import Curve
 from weft.consolidation.improvement import Improvement, as_summary
 from weft.consolidation.night import NightContext, StepResult, When
 from weft.consolidation.steps.fitting import Fitting
 from weft.consolidation.steps.gate import GateOutcome, GateVerdict, WeightMove, Weights, moves, weights_of
 from weft.consolidation.steps.publish import Published
 from weft.consolidation.steps.recalibrate import Measured, Recalibration
-from weft.domain.documents import Domain
 from weft.domain.errors import StoreError
 from weft.domain.ids import VersionName
 from weft.learning.beliefs import Beliefs
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.parts import Part
+from weft.learning.priors import Priors
 from weft.runtime.mlflow.runs import RecordedRun
 
 TOP_MOVERS = 12
@@ -35,9 +32,6 @@ NIGHTS = 13
 
 Steps = dict[str, dict[str, float]]
 """What each step came to, by its name: `proposed`, `applied`, `seconds`, and counts of its own."""
-
-_HOURS_PER_YEAR = 24.0 * 365.0
-_AGES = np.concatenate([[0.0], np.geomspace(1.0, 10.0 * _HOURS_PER_YEAR, 200)])
 
 
 def counts_of(context: NightContext) -> Steps:
@@ -71,6 +65,7 @@ class Findings:
     recalibration: Recalibration
     verdict: GateVerdict
     now: float  # seconds since the epoch
+    priors: Priors
     fitting: Fitting = field(default_factory=Fitting)  # fitted weights against counted ones
     improvements: Sequence[Improvement] = ()  # retrieval before and after, where something measures it
     # what the updaters did with their records, by partition
@@ -101,6 +96,7 @@ class Findings:
             or Recalibration(former, refitted=False, reason="the former one stays"),
             verdict=judgement.verdict,
             now=context.night.now,
+            priors=context.night.settings.priors,
             fitting=context.outcome(Fitting) or Fitting(),
             improvements=judgement.improvements,
             counters=context.night.counters,
@@ -132,11 +128,6 @@ class Findings:
     def moved(self) -> list[WeightMove]:
         """The largest changes, as many as a report shows."""
         return [move for move in self.moves[:TOP_MOVERS] if move.change]
-
-    @property
-    def ageing(self) -> Mapping[Domain, Curve]:
-        """How each domain is believed to age."""
-        return {domain: _curve(self.after, domain) for domain in Domain}
 
     @property
     def dead_letters(self) -> int:
@@ -190,9 +181,3 @@ def _contests(findings: Findings) -> dict[str, Any]:
         }
         for domain, one in findings.fitting.contests.items()
     }
-
-
-def _curve(beliefs: Beliefs, domain: Domain) -> Curve:
-    freshness = beliefs.freshness_many(domain, _AGES)
-    half = float(np.interp(-0.5, -freshness, _AGES)) if freshness[-1] <= 0.5 else float("inf")
-    return Curve(_AGES.tolist(), freshness.tolist(), half)

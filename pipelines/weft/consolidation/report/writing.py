@@ -22,11 +22,12 @@ from weft.consolidation.night import NightContext, RunRecord, StepResult, When
 from weft.consolidation.report.findings import MEASURES, NIGHTS, Findings, summary_of
 from weft.consolidation.steps.gate import Decision
 from weft.consolidation.steps.lessons import LessonMeasures
-from weft.consolidation.steps.recalibrate import Recalibration, unreliable
+from weft.consolidation.steps.recalibrate import unreliable
 from weft.domain.documents import Domain
 from weft.domain.ids import PRIORS_VERSION
-from weft.domain.ranking import Signal
+from weft.domain.ranking import Scope, Signal
 from weft.learning.calibration.reliability import Band
+from weft.learning.reading import Reading, read_all
 from weft.runtime.clock import stamp
 from weft.runtime.mlflow.runs import RecordedRun
 from weft.runtime.pages import number, rendered
@@ -41,7 +42,7 @@ _FATES = {
 
 
 def note_of(findings: Findings) -> str:
-    """What was decided and why, how far calibration is off, what moved most, and what each step came to."""
+    """What was decided and why, what each step came to, and what somebody should look at; figures are on the page."""
     observed, verdict = findings.candidate.observations, findings.verdict
     lines = [
         f"## Learned version {findings.version or '(rehearsal: nothing was published)'}",
@@ -55,18 +56,6 @@ def note_of(findings: Findings) -> str:
             if result.note and result.note != verdict.reason
         ),
         *(f"- ⚠ {alarm}" for alarm in alarms(findings)),
-        "",
-        "| calibration error | before | after |",
-        "| --- | --- | --- |",
-        *_error_rows(findings.recalibration),
-        "",
-        *_improvement_rows(findings.improvements),
-        "| moved most | before | after | change |",
-        "| --- | --- | --- | --- |",
-        *(
-            f"| {move.domain.value} · {move.signal.value} | {move.before:.1%} | {move.after:.1%} | {move.change:+.1%} |"
-            for move in findings.moves[:5]
-        ),
         "",
         "**Artifacts → report.html** shows all of it on one page; `pictures/` and `tables/` hold the parts.",
     ]
@@ -87,31 +76,6 @@ def alarms(findings: Findings) -> list[str]:
     ]
 
 
-def _error_rows(recalibration: Recalibration) -> list[str]:
-    before, after = recalibration.before, recalibration.after
-    if before is None or after is None:
-        return ["| none measured | | |"]
-    return [
-        f"| {label} | {getattr(before.measures, name):.4f} | {getattr(after.measures, name):.4f} |"
-        for name, label in MEASURES.items()
-    ]
-
-
-def _improvement_rows(improvements: Sequence[Improvement]) -> list[str]:
-    if not improvements:
-        return []
-    return [
-        "| retrieval | before | after | change |",
-        "| --- | --- | --- | --- |",
-        *(
-            f"| {one.measure} · {one.questions} {one.source} questions | {one.before.mean:.3f} | {one.after.mean:.3f} |"
-            f" {one.change.mean:+.3f} ({one.change.low:+.3f} to {one.change.high:+.3f}) |"
-            for one in improvements
-        ),
-        "",
-    ]
-
-
 # A night on one page: the decision and what can be done first, then what each step changes, with examples.
 
 _TEMPLATE = "night.html"
@@ -124,14 +88,12 @@ _UNTOLD = frozenset({"publish", "report"})  # steps that the top of the page tel
 _OVER_NIGHTS = {"nDCG@10": "ndcg_at_10/after", "ECE": "calibration/ece/after"}
 _OF_STEP = frozenset({"proposed", "applied", "seconds"})
 _CAPTIONS = {
-    "nights": "The last nights.",
     "reliability": "What confidences are worth: predicted against observed, before and after.",
-    "movers": "What moved most.",
     "weights": "How much each signal counts, with 90 % intervals; hollow: the live version before.",
     "retrieval": "Retrieval before and after, with 95 % intervals.",
-    "ageing": "How long things hold.",
+    "ageing": "After how many hours half of what a domain says is out of date.",
 }
-_WIDE = frozenset({"weights", "nights"})
+_WIDE = frozenset({"weights"})
 
 
 class Run(NamedTuple):
@@ -427,7 +389,7 @@ def report(page: RunRecord, findings: Findings) -> None:
     page.parameters(outcome)
     for name, table in tables_of(findings).items():
         page.table(f"tables/{name}", table)
-    pictures = pictures_of(findings)
+    pictures = {name: figures.as_svg(figure) for name, figure in pictures_of(findings).items()}
     for name, picture in pictures.items():
         page.picture(f"pictures/{name}", picture)
     page.page(PAGE, page_of(findings, pictures).html())
@@ -435,21 +397,24 @@ def report(page: RunRecord, findings: Findings) -> None:
     page.note(note_of(findings))
 
 
-def pictures_of(findings: Findings) -> Mapping[str, str]:
-    """The pictures that the findings have something for, by name, as SVG: drawn once for the run and its page."""
+def pictures_of(findings: Findings) -> dict[str, Figure]:
+    """The pictures that the findings have something for, by name."""
+    scopes = [Scope(domain) for domain in Domain]
+    was, now = (read_all(beliefs, findings.priors, scopes) for beliefs in (findings.before, findings.after))
+
+    def of(family: str, readings: Sequence[Reading]) -> list[Reading]:
+        return [each for each in readings if each.family == family]
+
     pictures: dict[str, Figure] = {
-        "weights": figures.weights(findings.weights_after, findings.weights_before),
-        "movers": figures.movers(findings.moved),
-        "ageing": figures.ageing(findings.ageing),
+        "weights": figures.intervals(of("weight", now), "Share of the score, by domain", of("weight", was)),
+        "ageing": figures.intervals(of("decay", now), "Half-life in hours", of("decay", was), logarithmic=True),
     }
     before, after = findings.recalibration.before, findings.recalibration.after
     if before is not None and after is not None:
         pictures["reliability"] = figures.reliability(before, after)
     if findings.improvements:
         pictures["retrieval"] = figures.retrieval(findings.improvements)
-    if len(findings.nights) > 1:
-        pictures["nights"] = figures.nights(findings.nights[::-1])
-    return {name: figures.as_svg(figure) for name, figure in pictures.items()}
+    return pictures
 
 
 def metrics_of(findings: Findings) -> dict[str, float]:
@@ -519,14 +484,20 @@ def _weights(findings: Findings) -> list[Mapping[str, object]]:
 
 def _ageing(findings: Findings) -> list[Mapping[str, object]]:
     days = {"after_1_day": 1, "after_1_week": 7, "after_1_month": 30, "after_1_year": 365}
-    return [
-        {
-            "domain": domain.value,
-            "half_life_days": curve.half_life_hours / 24.0,
-            **{name: findings.after.freshness(domain, 24.0 * age) for name, age in days.items()},
-        }
-        for domain, curve in findings.ageing.items()
-    ]
+    rows: list[Mapping[str, object]] = []
+    for domain in Domain:
+        low, median, high = findings.after.reported.decay(domain).half_life(findings.priors.interval.level)
+        fresh = {name: findings.after.freshness(domain, 24.0 * age) for name, age in days.items()}
+        rows.append(
+            {
+                "domain": domain.value,
+                "half_life_days": median / 24.0,
+                "low_90": low / 24.0,
+                "high_90": high / 24.0,
+                **fresh,
+            }
+        )
+    return rows
 
 
 def _bands(when: str, bands: Sequence[Band]) -> list[Mapping[str, object]]:

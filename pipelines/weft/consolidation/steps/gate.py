@@ -175,14 +175,7 @@ def judge_movement(before: Weights, after: Weights, settings: MovementSettings) 
 
 
 def movement(before: Mapping[Signal, WeightBelief], after: Mapping[Signal, WeightBelief]) -> float:
-    """Share of the score that changed hands: half the sum of |after − before|, in [0, 1] (total variation).
-
-    Examples:
-        >>> belief = lambda mean: WeightBelief(mean, mean, mean, 0.0, "prior")
-        >>> half, most = belief(0.5), belief(0.75)
-        >>> movement({Signal.VECTOR: half, Signal.GRAPH: half}, {Signal.VECTOR: most, Signal.GRAPH: belief(0.25)})
-        0.25
-    """
+    """Share of the score that changed hands: half the sum of |after − before|, in [0, 1] (total variation)."""
     return math.fsum(abs(after[signal].mean - before[signal].mean) for signal in after) / 2.0
 
 
@@ -191,10 +184,6 @@ def kendall_tau(left: Ranking, right: Ranking) -> float:
 
     The top-k form of Fagin, Kumar and Sivakumar (SODA 2003). Equal rankings agree
     fully, an empty one says nothing about another.
-
-    Examples:
-        >>> kendall_tau(["a", "b", "c"], ["a", "b", "c"]), kendall_tau(["a", "b"], ["b", "a"])
-        (1.0, -1.0)
     """
     if list(left) == list(right):
         return 1.0
@@ -207,12 +196,7 @@ def kendall_tau(left: Ranking, right: Ranking) -> float:
 
 
 def jaccard(left: Ranking, right: Ranking) -> float:
-    """Share of what either ranking holds that both hold; two empty rankings agree.
-
-    Examples:
-        >>> jaccard(["a", "b", "c"], ["b", "c", "d"])
-        0.5
-    """
+    """Share of what either ranking holds that both hold; two empty rankings agree."""
     union = {*left, *right}
     return len({*left} & {*right}) / len(union) if union else 1.0
 

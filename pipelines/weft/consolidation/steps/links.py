@@ -52,16 +52,12 @@ _TOGETHER = ("day", "who", "why")  # a principal's question of one day
 
 @dataclass(frozen=True, slots=True)
 class ExistingEdges:
-    """What joins contents already, and is not joined anew.
+    """What joins contents already, and is not joined anew."""
 
-    Attributes:
-        rows: Between which the generation or a person has an edge, int64 (pairs, 2), in ascending order within a pair.
-        contradictions: That tonight found.
-    """
-
+    # Between which the generation or a person has an edge, int64 (pairs, 2), in ascending order within a pair
     rows: Ints
     aliases: ContentAliases = NO_ALIASES
-    contradictions: LearnedEdges = NO_EDGES
+    contradictions: LearnedEdges = NO_EDGES  # That tonight found
 
     def has(self, contents: Sequence[ContentHash], pairs: Ints) -> Flags:
         """Which pairs of rows, int64 (pairs, 2), it joins; and those of aliases, which nobody is shown."""
@@ -244,14 +240,7 @@ def co_uses(
     together: int,
     today: int,  # the newest day that counts as one, days since the epoch: what claims to be later moves nothing else
 ) -> dict[Pair, int]:
-    """How much pairs of contents were used together, in micro-units, as it counts on the newest day of use.
-
-    Examples:
-        >>> from weft.learning.uses import UsageKey
-        >>> found = {UsageKey(8, name, "positive", "ada", "why"): MICRO for name in ("aa", "bb")}
-        >>> co_uses(Evidence(usage=found), named=lambda name: name, half_life_days=30.0, together=9, today=9)
-        {('aa', 'bb'): 1000000}
-    """
+    """How much pairs of contents were used together, in micro-units, as it counts on the newest day of use."""
     uses = Uses.of(evidence.usage).columns()
     if not len(uses.day):
         return {}
@@ -284,11 +273,6 @@ def co_uses(
 
 
 def strength(micro: int, *, half_uses: float) -> int:
-    """How strong an edge is by so much use, in [0, `MICRO`]: n / (n + half), so that each further use adds less.
-
-    Examples:
-        >>> [strength(uses * MICRO, half_uses=3.0) for uses in (0, 1, 3, 9, 10**9)]
-        [0, 250000, 500000, 750000, 1000000]
-    """
+    """How strong an edge is by so much use, in [0, `MICRO`]: n / (n + half), so that each further use adds less."""
     half = round(half_uses * MICRO)
     return (2 * MICRO * micro + micro + half) // (2 * (micro + half)) if micro > 0 else 0

@@ -219,12 +219,7 @@ def _folders(uri: str) -> Iterator[str]:
 
 
 def _counts_down(older: str, newer: str) -> bool:
-    """Whether names that are versions say the opposite of dates, as where the earlier release was copied later.
-
-    Examples:
-        >>> [_counts_down("docs/shop-2.10", each) for each in ("docs/shop-2.9", "docs/shop-3", "docs/bank-1")]
-        [True, False, False]
-    """
+    """Whether names that are versions say the opposite of dates, as where the earlier release was copied later."""
     (word, numbers), (other, others) = (
         (_NUMBER.split(name, maxsplit=1)[0], [int(number) for number in _NUMBER.findall(name)])
         for name in (folder.rpartition("/")[2] for folder in (older, newer))

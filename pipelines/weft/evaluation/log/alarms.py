@@ -232,12 +232,7 @@ def _unknown(name: str, bound: float, n: int, says: str = "") -> Alarm:
 
 
 def wilson(count: int, n: int, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share.
-
-    Examples:
-        >>> [round(bound, 3) for bound in wilson(5, 10, 0.95)]
-        [0.237, 0.763]
-    """
+    """Wilson's score interval of a share."""
     bounds = stats.binomtest(count, n).proportion_ci(level, method="wilson")
     return float(bounds.low), float(bounds.high)
 

@@ -45,11 +45,6 @@ def measure(run: Run, qrels: Qrels) -> PerQuery:
     """Every measure for every judged query; a query without results has 0.
 
     All measures see one order, `order_of`'s: the libraries behind them break ties in different ways.
-
-    Examples:
-        >>> measured = measure({"q": {"a": 2.0, "b": 1.0}}, {"q": {"b": 1}, "unanswered": {"a": 1}})
-        >>> measured["mrr_at_10"], measured["hit_rate_at_1"]
-        ({'q': 0.5, 'unanswered': 0.0}, {'q': 0.0, 'unanswered': 0.0})
     """
     values = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
     names = {measure: name for name, measure in MEASURES.items()}

@@ -42,12 +42,7 @@ class Half(StrEnum):
 
 
 def strength_of(queries: int) -> EvidenceStrength:
-    """What a comparison over so many queries may be called.
-
-    Examples:
-        >>> [strength_of(queries).value for queries in (29, 50, 100, 300)]
-        ['anecdotal', 'directional', 'moderate', 'strong']
-    """
+    """What a comparison over so many queries may be called."""
     return next((name for name, least in LEAST_QUERIES.items() if queries >= least), EvidenceStrength.ANECDOTAL)
 
 
@@ -91,12 +86,7 @@ def smallest_effect(changes: Sequence[float], *, level: float, power: float = _P
 
 
 def unjudged(run: Run, qrels: Qrels, depth: int) -> float:
-    """Share of the first `depth` results of all judged queries that nobody judged; 0 where nothing was returned.
-
-    Examples:
-        >>> unjudged({"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"a": 1}}, depth=2)
-        0.5
-    """
+    """Share of the first `depth` results of all judged queries that nobody judged; 0 where nothing was returned."""
     shown = [(query_id, name) for query_id in qrels for name in order_of(run.get(query_id, {}))[:depth]]
     return sum(name not in qrels[query_id] for query_id, name in shown) / len(shown) if shown else 0.0
 

@@ -32,12 +32,7 @@ _MERGED = "merged-"
 
 
 def day_folder(folder: Path, day: int) -> Path:
-    """The folder of one day.
-
-    Examples:
-        >>> day_folder(Path("logs"), 0).as_posix()
-        'logs/date=1970-01-01'
-    """
+    """The folder of one day."""
     return folder / f"{_PREFIX}{datetime.fromtimestamp(day * SECONDS_PER_DAY, UTC):%Y-%m-%d}"
 
 

@@ -29,17 +29,11 @@ _Hits = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Masks:
-    """What some contents of a generation say instead of what they do.
+    """What some contents of a generation say instead of what they do."""
 
-    Attributes:
-        rows: Theirs, ascending, int64 (n,).
-        texts: What each of them says.
-        phrases: Declared ones that lead nowhere.
-    """
-
-    rows: np.ndarray
-    texts: Sequence[str]
-    phrases: Collection[str] = ()
+    rows: np.ndarray  # Theirs, ascending, int64 (n,)
+    texts: Sequence[str]  # What each of them says
+    phrases: Collection[str] = ()  # Declared ones that lead nowhere
 
     @classmethod
     def of(cls, chunks: ChunkStore, text_by_content: Mapping[Any, str], phrases: Collection[str] = ()) -> Masks:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import bdtr, expit
@@ -20,29 +20,51 @@ from scipy.special import bdtr, expit
 from weft.domain.arrays import Floats
 from weft.domain.errors import StoreError
 from weft.domain.matching import Coverage, MatchFeatures
-from weft.learning.calibration.answered import AnsweredCurve, AskedMatch
 from weft.learning.evidence import MICRO, Evidence, day_of
 from weft.learning.observe.matches import ASKED, MATCH, MEASURED, MEASURES, match_cell, rarest_class, values_of
 from weft.learning.priors import Priors
 from weft.learning.recency import Discount
 
 
+class AskedMatch(NamedTuple):
+    """What is known of an answer to a query: its best match, and how much of the query its results say."""
+
+    match: float
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredCurve:
+    """logit P(answered) = intercept + match · m + covered · c + unknown · u, where both are as likely beforehand."""
+
+    intercept: float
+    match: float  # >= 0
+    covered: float
+    unknown: float  # <= 0
+    least: float = 0.0  # P(answered) that a query has to exceed: few that have an answer fall short of it
+
+    def probability(self, asked: AskedMatch) -> float:
+        """P(answered) of a query, in [0, 1]."""
+        return float(
+            expit(np.array([self.intercept, self.match, self.covered, self.unknown]) @ asked_values([asked])[0])
+        )
+
+
+def asked_values(asked: Sequence[AskedMatch]) -> Floats:
+    """What the log-odds of queries are made of, (n, 4): 1, match, covered and unknown."""
+    return np.array([(1.0, each.match, each.coverage.covered, each.coverage.unknown) for each in asked])
+
+
 @dataclass(frozen=True, slots=True)
 class MatchBins:
-    """Verdicts by match and rank.
+    """Verdicts by match and rank."""
 
-    Attributes:
-        match: float64 (n, 3), meaning, words and nearness in the middle of their bins; NaN where not known.
-        rank: float64 (n,) >= 1, where the results stood, in the middle of their class.
-        good, bad: float64 (n,) >= 0, observations.
-        stands_for: float64 (n,), how many of the results that were shown one verdict stands for, which was asked for
-            by chance; 0 where nobody asked.
-    """
-
-    match: Floats
-    rank: Floats
-    good: Floats
+    match: Floats  # float64 (n, 3), meaning, words and nearness in the middle of their bins; NaN where not known
+    rank: Floats  # float64 (n,) >= 1, where the results stood, in the middle of their class
+    good: Floats  # both float64 (n,) >= 0, observations
     bad: Floats
+    # float64 (n,), how many of the results that were shown one verdict stands for, which was asked for by chance; 0
+    # where nobody asked
     stands_for: Floats
 
     @classmethod
@@ -158,17 +180,7 @@ class Answering:
         return None if compared is None or coverage is None else AskedMatch(compared[0], coverage)
 
     def compared(self, match: MatchFeatures | None) -> tuple[float, float] | None:
-        """A match and what it has to exceed; None where that cannot be told.
-
-        Examples:
-            >>> answering = Answering(meaning=0.4, words=None, bound=0.05, probes=100)
-            >>> answering.compared(MatchFeatures(dense=0.3, lexical=0.9))
-            (0.3, 0.4)
-            >>> answering.compared(MatchFeatures(lexical=0.9))
-            >>> nearer = Answering(meaning=0.4, words=None, bound=0.05, probes=100, near=0.5)
-            >>> nearer.compared(MatchFeatures(dense=0.3, late_interaction=0.6))
-            (0.6, 0.5)
-        """
+        """A match and what it has to exceed; None where that cannot be told."""
         if match is None:
             return None
         if match.late_interaction is not None and self.near is not None:
@@ -189,15 +201,7 @@ CURVES: Mapping[str, tuple[int, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class MatchCalibration:
-    """The curves of every set of channels, each None where good and bad do not separate.
-
-    Examples:
-        >>> known = MatchCalibration(None, MatchCurve(8.0, 0.0, -4.0), None)
-        >>> known.probability(MatchFeatures(dense=0.5)), known.probability(MatchFeatures(lexical=0.5))
-        (0.5, None)
-        >>> MatchCalibration.from_json_value(known.to_json_value()) == known
-        True
-    """
+    """The curves of every set of channels, each None where good and bad do not separate."""
 
     both: MatchCurve | None  # Over cosine and words, the cosine alone, words alone
     meaning: MatchCurve | None
@@ -248,12 +252,6 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
 
     Returns:
         None where the probes are too few: n has to be at least ln(1 − confidence) / ln(1 − bound).
-
-    Examples:
-        >>> some = [MatchFeatures(dense=each) for each in (0.1, 0.4, 0.2, 0.3)]
-        >>> answering_from([some], bound=0.5, confidence=0.9)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=4, near=None, confidence=0.9, marked=None, curve=None)
-        >>> answering_from([some], bound=0.4, confidence=0.9)
     """
     meaning, words, near = (
         _threshold([[getattr(match, scale) for match in kind] for kind in kinds], bound, confidence)

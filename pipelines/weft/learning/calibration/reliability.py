@@ -14,15 +14,10 @@ from weft.learning.families.beta import Beta
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """Probabilities and what came of them, grouped: each entry stands for `good + bad` observations.
+    """Probabilities and what came of them, grouped: each entry stands for `good + bad` observations."""
 
-    Attributes:
-        probability: float64 (n,) in [0, 1], predicted chance of a good outcome.
-        good, bad: float64 (n,) >= 0, observations by outcome.
-    """
-
-    probability: Floats
-    good: Floats
+    probability: Floats  # float64 (n,) in [0, 1], predicted chance of a good outcome
+    good: Floats  # both float64 (n,) >= 0, observations by outcome
     bad: Floats
 
     @property
@@ -65,12 +60,6 @@ def reliability(predictions: Predictions, *, bins: int) -> Reliability:
 
     Raises:
         ValueError: There are no observations.
-
-    Examples:
-        >>> sure = Predictions(np.array([0.75]), good=np.array([3.0]), bad=np.array([1.0]))
-        >>> measured = reliability(sure, bins=10)
-        >>> measured.ece, measured.brier  # (3·(1 − .75)² + 1·.75²) / 4
-        (0.0, 0.1875)
     """
     total = float(predictions.mass.sum())
     if total <= 0.0:
@@ -115,11 +104,6 @@ def split_folds(good: Floats, bad: Floats, folds: int, rng: np.random.Generator)
 
     Whole ones are dealt one by one, and what is left of an entry in one piece: old observations count for less than a
     whole one (LRN-2), and are most of what there is.
-
-    Examples:
-        >>> good, bad = split_folds(np.array([2.0, 0.4]), np.array([0.0, 1.5]), 3, np.random.default_rng(0))
-        >>> good.sum(axis=0).tolist(), bad.sum(axis=0).tolist()
-        ([2.0, 0.4], [0.0, 1.5])
     """
     whole = [np.floor(mass) for mass in (good, bad)]
     parts = [rng.multinomial(each.astype(np.int64), [1.0 / folds] * folds).T.astype(np.float64) for each in whole]

@@ -100,13 +100,7 @@ CURVES: Mapping[str, type[Isotonic] | type[BetaCurve]] = {BetaCurve.method: Beta
 
 @dataclass(frozen=True, slots=True)
 class ScoreCalibration:
-    """A fitted curve.
-
-    Examples:
-        >>> halved = ScoreCalibration(Isotonic(scores=(0.0, 1.0), probabilities=(0.0, 0.5)))
-        >>> halved.probability(0.5), ScoreCalibration.from_table(halved.to_table()) == halved
-        (0.25, True)
-    """
+    """A fitted curve."""
 
     name: ClassVar[str] = "calibration"
     curve: Isotonic | BetaCurve  # from the score that results are ranked by

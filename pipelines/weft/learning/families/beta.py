@@ -34,13 +34,7 @@ class Beta:
         return self.a * self.b / (total * total * (total + 1.0))
 
     def interval(self, level: float) -> tuple[float, float]:
-        """Equal-tailed credible interval that holds the rate with probability `level` in (0, 1).
-
-        Examples:
-            >>> low, high = Beta(1, 1).interval(0.9)
-            >>> round(low, 6), round(high, 6)
-            (0.05, 0.95)
-        """
+        """Equal-tailed credible interval that holds the rate with probability `level` in (0, 1)."""
         tail = (1.0 - level) / 2.0
         return float(betaincinv(self.a, self.b, tail)), float(betaincinv(self.a, self.b, 1.0 - tail))
 
@@ -49,21 +43,11 @@ class Beta:
         return float(rng.beta(self.a, self.b))
 
     def given(self, hits: int, misses: int) -> Beta:
-        """The posterior after masses >= 0 for and against, in micro-units.
-
-        Examples:
-            >>> Beta(1, 1).given(1_000_000, 500_000).mean
-            0.571...
-        """
+        """The posterior after masses >= 0 for and against, in micro-units."""
         for_, against = hits / MICRO, misses / MICRO
         return Beta(self.a + for_, self.b + against, self.observations + for_ + against)
 
 
 def confidence(n_effective: float, *, halfway: float) -> float:
-    """How settled a belief is: 1 − 1/(1 + n_effective / halfway), one half at `halfway` observations.
-
-    Examples:
-        >>> confidence(0.0, halfway=10.0), confidence(10.0, halfway=10.0)
-        (0.0, 0.5)
-    """
+    """How settled a belief is: 1 − 1/(1 + n_effective / halfway), one half at `halfway` observations."""
     return 1.0 - 1.0 / (1.0 + n_effective / halfway)

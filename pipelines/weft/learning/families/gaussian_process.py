@@ -27,10 +27,6 @@ def quality_masses(turn: int, quality: float, *, weight: float = 1.0) -> Counter
 
     Raises:
         ValueError: An argument is out of its range, or not a number.
-
-    Examples:
-        >>> quality_masses(7, 0.5)
-        Counter({'7/64.n': 1000000, '7/64.sum': 500000, '7/64.squares': 250000})
     """
     if turn < 1 or not 0.0 <= quality <= 1.0 or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected turn >= 1, quality in [0, 1], weight >= 0, got {turn}, {quality}, {weight}")
@@ -40,12 +36,7 @@ def quality_masses(turn: int, quality: float, *, weight: float = 1.0) -> Counter
 
 
 def turn_bin(turn: int) -> int:
-    """The bin of a turn: the first `TURN_BINS` have one each; after them, each bin is an eighth longer than the last.
-
-    Examples:
-        >>> turn_bin(64), turn_bin(65), turn_bin(72), turn_bin(10_000)
-        (64, 65, 65, 107)
-    """
+    """The bin of a turn: the first `TURN_BINS` have one each, and each later one is an eighth longer than the last."""
     if turn <= TURN_BINS:
         return turn
     return TURN_BINS + 1 + int(math.log((turn - 1) / TURN_BINS) / math.log1p(1.0 / 8.0))
@@ -60,22 +51,16 @@ def turn_of(place: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """A belief about expected quality by turn: GP(m(t), Matérn 5/2) given means of turns with noise σ²/n.
-
-    Attributes:
-        turns, means: float64 (n,), what was observed, and how often: `counts` > 0.
-        noise: Variance of one observation around its turn's expectation.
-        offset: Added everywhere: how an agent differs from its model.
-        offset_variance: Of what is not known of that; 0 for a model, whoever its agents are.
-    """
+    """A belief about expected quality by turn: GP(m(t), Matérn 5/2) given means of turns with noise σ²/n."""
 
     prior: QualityPrior
+    # both float64 (n,), what was observed, and how often: `counts` > 0
     turns: Floats = field(default_factory=lambda: np.empty(0))
     means: Floats = field(default_factory=lambda: np.empty(0))
     counts: Floats = field(default_factory=lambda: np.empty(0))
-    noise: float | None = None
-    offset: float = 0.0
-    offset_variance: float = 0.0
+    noise: float | None = None  # Variance of one observation around its turn's expectation
+    offset: float = 0.0  # Added everywhere: how an agent differs from its model
+    offset_variance: float = 0.0  # Of what is not known of that; 0 for a model, whoever its agents are
 
     def given(self, masses: Masses) -> Quality:
         """The posterior after the masses of turns.

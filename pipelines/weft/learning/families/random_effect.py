@@ -19,14 +19,7 @@ _REACH = 4.0  # of one step, in log-odds: Newton's overshoots where the curve is
 def random_effects(
     log_odds: Floats, good: Floats, weight: Floats, of: Ints, *, count: int, variance: Floats | float
 ) -> tuple[Floats, Floats]:
-    """Mode and standard deviation of each effect.
-
-    Examples:
-        >>> three, expected = np.ones(3), np.full(3, -2.0)
-        >>> u, deviation = random_effects(expected, three, three, np.zeros(3, dtype=int), count=2, variance=9.0)
-        >>> u.round(1).tolist(), deviation.round(1).tolist()
-        ([3.8, 0.0], [1.5, 3.0])
-    """
+    """Mode and standard deviation of each effect."""
     effects = np.zeros(count)
 
     def slopes() -> tuple[Floats, Floats]:
@@ -54,15 +47,6 @@ def learned_variance(log_odds: Floats, good: Floats, weight: Floats, of: Ints, *
 
     Returns:
         The posterior's geometric mean, > 0.
-
-    Examples:
-        >>> agreed, expected, of = np.ones(30), np.full(30, -2.0), np.repeat(np.arange(10), 3)
-        >>> mixed = np.tile([1.0, 0.0, 0.0], 10)
-        >>> more, less = (
-        ...     learned_variance(expected, good, np.ones(30), of, prior=4.0, spread=1.0) for good in (agreed, mixed)
-        ... )
-        >>> more > 4.0 > less
-        True
     """
     _, number, counts = np.unique(of, return_inverse=True, return_counts=True)
     # The first thousands are enough, and the same for the same outcomes: they are numbered in the order of `of`.

@@ -36,10 +36,6 @@ def survival_masses(age_hours: float, *, accurate: bool, weight: float = 1.0) ->
 
     Raises:
         ValueError: Age or weight is out of its range, or not a number.
-
-    Examples:
-        >>> survival_masses(48.0, accurate=False)
-        Counter({'22/4.inaccurate': 1000000})
     """
     if not 0.0 <= age_hours < math.inf or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected a finite age >= 0 and a finite weight >= 0, got {age_hours}, {weight}")
@@ -48,29 +44,18 @@ def survival_masses(age_hours: float, *, accurate: bool, weight: float = 1.0) ->
 
 
 def age_bin(age_hours: float) -> int:
-    """The bin of an age; the first hour is in the first bin, whatever lies behind thousands of years in the last.
-
-    Examples:
-        >>> age_bin(0.0), age_bin(1.0), age_bin(2.0), age_bin(47.9)
-        (0, 0, 4, 22)
-    """
+    """The bin of an age; the first hour is in the first bin, whatever lies behind thousands of years in the last."""
     return min(int(AGE_BINS * math.log2(max(age_hours, 1.0))), _FURTHEST_BIN)
 
 
 @dataclass(frozen=True, eq=False)
 class Survival:
-    """A belief about λ: Gamma(shape, rate) prior times the likelihood of documents by age.
+    """A belief about λ: Gamma(shape, rate) prior times the likelihood of documents by age."""
 
-    Attributes:
-        shape, rate_hours: Of the prior, both > 0.
-        ages: float64 (n,), hours; the geometric middle of each bin.
-        accurate, inaccurate: float64 (n,) >= 0, documents seen at each age.
-    """
-
-    shape: float
+    shape: float  # both Of the prior, both > 0
     rate_hours: float
-    ages: Floats = field(default_factory=lambda: np.empty(0))
-    accurate: Floats = field(default_factory=lambda: np.empty(0))
+    ages: Floats = field(default_factory=lambda: np.empty(0))  # float64 (n,), hours; the geometric middle of each bin
+    accurate: Floats = field(default_factory=lambda: np.empty(0))  # both float64 (n,) >= 0, documents seen at each age
     inaccurate: Floats = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
@@ -126,10 +111,6 @@ class Survival:
 
         By Jensen's inequality it exceeds e^(−age · mean λ): old items fade, they do not vanish. Of the prior alone it
         is (rate / (rate + age))^shape.
-
-        Examples:
-            >>> Survival(2.0, 200.0).freshness(200.0)
-            0.25
         """
         age_hours = max(age_hours, 0.0)
         if self.observations == 0.0:

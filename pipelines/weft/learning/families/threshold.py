@@ -35,10 +35,6 @@ def threshold_masses(confidence: float, *, good: bool, weight: float = 1.0) -> C
 
     Raises:
         ValueError: Confidence or weight is out of its range, or not a number.
-
-    Examples:
-        >>> threshold_masses(0.72, good=True)
-        Counter({'14/20.good': 1000000})
     """
     if not 0.0 <= confidence <= 1.0 or not 0.0 <= weight < math.inf:
         raise ValueError(f"expected confidence in [0, 1] and a finite weight >= 0, got {confidence}, {weight}")
@@ -48,16 +44,11 @@ def threshold_masses(confidence: float, *, good: bool, weight: float = 1.0) -> C
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """A belief about τ*: Beta prior on it and Gamma prior on the slope, times the likelihood of decisions.
-
-    Attributes:
-        confidences: float64 (n,), middles of the bins.
-        good, bad: float64 (n,) >= 0, decisions seen in each.
-    """
+    """A belief about τ*: Beta prior on it and Gamma prior on the slope, times the likelihood of decisions."""
 
     prior: ThresholdPrior
-    confidences: Floats = field(default_factory=lambda: np.empty(0))
-    good: Floats = field(default_factory=lambda: np.empty(0))
+    confidences: Floats = field(default_factory=lambda: np.empty(0))  # float64 (n,), middles of the bins
+    good: Floats = field(default_factory=lambda: np.empty(0))  # both float64 (n,) >= 0, decisions seen in each
     bad: Floats = field(default_factory=lambda: np.empty(0))
 
     def given(self, masses: Masses) -> Threshold:

@@ -39,20 +39,13 @@ _LONGEST = 2.0  # change of a logarithm per step, at most: Poisson likelihoods a
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """A belief about how often each rank of a domain is looked at, relative to the first.
-
-    Attributes:
-        rank: int64 (cells,), place from 0 of the rank of each cell.
-        score: float64 (cells,), mean score in [0, 1].
-        lead: float64 (cells,), mean lead in [−1, 1].
-        shown, clicked: float64 (cells,), observations.
-    """
+    """A belief about how often each rank of a domain is looked at, relative to the first."""
 
     prior: ExaminationPrior
-    rank: Ints
-    score: Floats
-    lead: Floats
-    shown: Floats
+    rank: Ints  # int64 (cells,), place from 0 of the rank of each cell
+    score: Floats  # float64 (cells,), mean score in [0, 1]
+    lead: Floats  # float64 (cells,), mean lead in [−1, 1]
+    shown: Floats  # both float64 (cells,), observations
     clicked: Floats
 
     def probability(self, rank: int) -> float:

@@ -51,12 +51,7 @@ class Cell(NamedTuple):
 
 
 def cell_key(cell: Cell, kind: str) -> EvidenceKey:
-    """Where a cell's mass of one kind is kept.
-
-    Examples:
-        >>> cell_key(Cell(0, "code", "*", "*", 3, 7, 2), "shown").bin
-        '03/07/8/02/8.shown'
-    """
+    """Where a cell's mass of one kind is kept."""
     place = _place(cell.rank, cell.score_bin, cell.lead_bin, kind)
     return EvidenceKey(cell.day, cell.domain, cell.model, cell.agent, ANY, EXAMINATION, place)
 

@@ -46,22 +46,12 @@ def match_key_at(
 
 
 def draw_places(chances: Floats) -> Ints:
-    """The class that each chance in (0, 1] to be asked about is counted under: verdicts stand for 1 / chance results.
-
-    Examples:
-        >>> draw_places(np.array([1.0, 0.5, 0.02])).tolist()
-        [0, 4, 23]
-    """
+    """The class of each chance in (0, 1] to be asked about: verdicts stand for 1 / chance results."""
     return np.asarray(np.rint(-_PER_HALVING * np.log2(chances)), dtype=np.int64)
 
 
 def rank_places(ranks: Ints) -> Ints:
-    """The class that each rank from 1 on is counted under.
-
-    Examples:
-        >>> rank_places(np.array([1, 2, 3, 4, 5, 9, 10])).tolist()
-        [0, 2, 3, 4, 5, 6, 7]
-    """
+    """The class that each rank from 1 on is counted under."""
     return np.asarray(np.rint(_PER_DOUBLING * np.log2(ranks)), dtype=np.int64)
 
 

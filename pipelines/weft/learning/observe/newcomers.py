@@ -13,11 +13,6 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
     A principal is new as long as all of its statements are of one day. What new ones state about one cell on one day
     counts as `most` of them at most: share = min(1, most / how many of them there are). Whoever comes back on another
     day counts in full, for what it stated before as well.
-
-    Examples:
-        >>> four_new = np.arange(4), np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
-        >>> newcomer_shares(*four_new, most=3)
-        array([0.75, 0.75, 0.75, 0.75])
     """
     shares = np.ones(len(principal))
     new = are_new(principal, day)
@@ -32,13 +27,7 @@ def newcomer_shares(principal: Ints, day: Ints, cell: Ints, *, most: int) -> Flo
 
 
 def capped_weights(weight: Floats, most: Floats, day: Ints, line: Ints) -> Floats:
-    """Weights of statements such that those of new principals count together at most, of each day and line.
-
-    Examples:
-        >>> day = line = np.zeros(3, dtype=np.int64)
-        >>> capped_weights(np.ones(3), np.array([1.0, 1.0, np.inf]), day, line)
-        array([0.5, 0.5, 1. ])
-    """
+    """Weights of statements such that those of new principals count together at most, of each day and line."""
     new = np.isfinite(most)
     if not new.any():
         return weight

@@ -241,24 +241,16 @@ with it.
 
 
 class _SignalOutcomes(NamedTuple):
-    """Outcomes that count for signals, and whose results tell the same ones.
+    """Outcomes that count for signals, and whose results tell the same ones."""
 
-    Attributes:
-        outcomes: int64 (n,).
-        columns: Places of the signals among masses, int64 (signals,).
-        sides: Values of signals, float64 (n, signals): of the results, and, where they are compared, of what was shown
-            beside them, whose outcome is the opposite one.
-        pairs: Places of products of signals in `PAIRS`, int64 (pairs,).
-        products: float64 (n, pairs), of both sides.
-        weight: float64 (n,).
-    """
-
-    outcomes: Ints
-    columns: Ints
+    outcomes: Ints  # int64 (n,)
+    columns: Ints  # Places of the signals among masses, int64 (signals,)
+    # Values of signals, float64 (n, signals): of the results, and, where they are compared, of what was shown beside
+    # them, whose outcome is the opposite one
     sides: tuple[Floats, ...]
-    pairs: Ints
-    products: Floats
-    weight: Floats
+    pairs: Ints  # Places of products of signals in `PAIRS`, int64 (pairs,)
+    products: Floats  # float64 (n, pairs), of both sides
+    weight: Floats  # float64 (n,)
 
 
 class OutcomeColumns:

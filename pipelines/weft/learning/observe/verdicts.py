@@ -31,34 +31,19 @@ class VerdictBin(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The bin.
-
-        Examples:
-            >>> VerdictBin(True, 735, 0.63).name, VerdictBin(False, 86_399_999, None).name
-            ('verdict:good:00000735:63', 'verdict:bad:86399999:-')
-        """
+        """The bin."""
         shown = "-" if self.share is None else str(round(self.share * _PERCENT))
         return f"{VERDICT}{GOOD if self.good else BAD}:{self.ms:08d}:{shown}"
 
     @classmethod
     def of(cls, name: str) -> VerdictBin:
-        """What a bin that begins with `VERDICT` says.
-
-        Examples:
-            >>> VerdictBin.of("verdict:good:00000735:63")
-            VerdictBin(good=True, ms=735, share=0.63)
-        """
+        """What a bin that begins with `VERDICT` says."""
         _, word, ms, shown = name.split(":")
         return cls(word == GOOD, int(ms), None if shown == "-" else int(shown) / _PERCENT)
 
 
 def question_bin(text: str) -> str:
-    """The bin of a question's text.
-
-    Examples:
-        >>> question_bin("how to retry?")
-        'question:how to retry?'
-    """
+    """The bin of a question's text."""
     return QUESTION + text
 
 
@@ -68,12 +53,7 @@ def question_texts(usage: Iterable[UsageKey]) -> dict[str, str]:
 
 
 def called_wrong(usage: Mapping[UsageKey, int]) -> set[tuple[str, str]]:
-    """Contents that somebody called wrong, each with the fingerprint of the question.
-
-    Examples:
-        >>> called_wrong({UsageKey(1, "a", "verdict:bad:00000735:63", "ada", "q"): 10**6})
-        {('a', 'q')}
-    """
+    """Contents that somebody called wrong, each with the fingerprint of the question."""
     return {
         (key.content_hash, key.question)
         for key, micro in usage.items()
@@ -82,10 +62,5 @@ def called_wrong(usage: Mapping[UsageKey, int]) -> set[tuple[str, str]]:
 
 
 def is_good(name: str) -> bool | None:
-    """Whether a bin of use speaks for its content; None where it is no outcome.
-
-    Examples:
-        >>> [is_good(name) for name in ("positive", "verdict:bad:00000735:63", "retrieval")]
-        [True, False, None]
-    """
+    """Whether a bin of use speaks for its content; None where it is no outcome."""
     return VerdictBin.of(name).good if name.startswith(VERDICT) else {POSITIVE: True, NEGATIVE: False}.get(name)

@@ -30,17 +30,12 @@ class IntentFactor:
 
     It is the geometric mean of the factors after good and after bad outcomes. The logarithm of a Beta's odds has mean
     ψ(a) − ψ(b) and variance ψ₁(a) + ψ₁(b), and is nearly normal (Aitchison and Shen, Biometrika 1980).
-
-    Attributes:
-        a, b: float64 (2,), the Betas of agreement under the intent, after good and after bad outcomes.
-        expected: float64 (2,), log-odds of agreement in its domain.
-        observations: Behind it, beyond the priors.
     """
 
-    a: Floats
+    a: Floats  # both float64 (2,), the Betas of agreement under the intent, after good and after bad outcomes
     b: Floats
-    expected: Floats
-    observations: float = 0.0
+    expected: Floats  # float64 (2,), log-odds of agreement in its domain
+    observations: float = 0.0  # Behind it, beyond the priors
 
     @property
     def mean(self) -> float:
@@ -61,18 +56,12 @@ class IntentFactor:
 
 @dataclass(frozen=True, slots=True)
 class Intents:
-    """By how much the log-odds of agreement under an intent stand above those of its domain.
-
-    Attributes:
-        columns: int64, which of `COLUMNS` anything was observed of.
-        belief: What is believed under each intent, arrays (intents, columns).
-        expected: float64 (intents, columns), log-odds of agreement in its domain.
-    """
+    """By how much the log-odds of agreement under an intent stand above those of its domain."""
 
     places: Mapping[Path, int]
-    columns: Ints
-    belief: Pooled
-    expected: Floats
+    columns: Ints  # int64, which of `COLUMNS` anything was observed of
+    belief: Pooled  # What is believed under each intent, arrays (intents, columns)
+    expected: Floats  # float64 (intents, columns), log-odds of agreement in its domain
 
     def knows(self, domain: Domain, intent: str) -> bool:
         """Whether anything was observed under that intent in that domain."""
@@ -115,22 +104,14 @@ def read_intents(priors: Priors, gathered: AgreementTable, today: int, root: Poo
 
 @dataclass(frozen=True, slots=True)
 class AgreementPosterior:
-    """What is believed at one node, arrays in the order of `SIGNALS`.
+    """What is believed at one node, arrays in the order of `SIGNALS`."""
 
-    Attributes:
-        a, b: float64 (signals, 2), the Betas of agreement after good and after bad outcomes.
-        n_effective: float64 (signals,), observations behind the belief beyond the priors of `conf/`.
-        level: Level that informs each signal's belief most, "prior" among them.
-        prior_log_odds: float64 (signals,), what the priors alone say.
-        spread: How they vary within outcomes of one kind.
-    """
-
-    a: Floats
+    a: Floats  # both float64 (signals, 2), the Betas of agreement after good and after bad outcomes
     b: Floats
-    n_effective: Floats
-    level: tuple[str, ...]
-    prior_log_odds: Floats
-    spread: SignalCovariance
+    n_effective: Floats  # float64 (signals,), observations behind the belief beyond the priors of `conf/`
+    level: tuple[str, ...]  # Level that informs each signal's belief most, "prior" among them
+    prior_log_odds: Floats  # float64 (signals,), what the priors alone say
+    spread: SignalCovariance  # How they vary within outcomes of one kind
 
 
 class Agreement:

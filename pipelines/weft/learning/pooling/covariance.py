@@ -48,12 +48,6 @@ class DesignEffect:
 
         What is kept by question is kept neither by domain nor by agent, so that this holds for all together. Of fewer
         it is at most too much; and what is said of contents may be more than what is said of signals.
-
-        Examples:
-            >>> DesignEffect(worth=100.0, lost=400.0).independent(500.0)
-            100.0
-            >>> DesignEffect(worth=100.0, lost=400.0).independent(700.0)  # of 200 nobody knows the question
-            300.0
         """
         return min(outcomes, max(self.worth, outcomes - self.lost))
 
@@ -100,27 +94,21 @@ def _outcomes_per_question(evidence: Evidence, discount: Discount, *, principal_
 
 @dataclass(frozen=True, slots=True)
 class SignalCovariance:
-    """How signals vary within outcomes of one kind.
+    """How signals vary within outcomes of one kind."""
 
-    Attributes:
-        covariance: float64 (signals, signals), positive definite.
-        certainty: float64 (signals,) in [0, 1), how far what was seen of a signal's spread says more than its prior.
-        free: float64 (signals,) in (0, 1], what each adds to the number of directions in which chance may find
-            something: less for one that was seen and hardly varies.
-        noise: float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it
-            would be if the signal varied as stated.
-        balance: Product of the shares of both kinds of outcome, in (0, ¼]: where one is rare, means differ by chance.
-        caution: Variance of the difference of both means, in units of that of independent outcomes.
-        repetition: What outcomes are worth where the same was asked again, in whatever domain.
-    """
-
-    covariance: Floats
+    covariance: Floats  # float64 (signals, signals), positive definite
+    # float64 (signals,) in [0, 1), how far what was seen of a signal's spread says more than its prior
     certainty: Floats
+    # float64 (signals,) in (0, 1], what each adds to the number of directions in which chance may find something: less
+    # for one that was seen and hardly varies
     free: Floats
+    # float64 (signals,) in (0, 1], how far a mean of the signal is from the truth, in units of how far it would be if
+    # the signal varied as stated
     noise: Floats
+    # Product of the shares of both kinds of outcome, in (0, ¼]: where one is rare, means differ by chance
     balance: float
-    caution: float
-    repetition: DesignEffect
+    caution: float  # Variance of the difference of both means, in units of that of independent outcomes
+    repetition: DesignEffect  # What outcomes are worth where the same was asked again, in whatever domain
 
 
 def read_signal_covariance(

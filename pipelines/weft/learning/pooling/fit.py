@@ -38,25 +38,16 @@ _MULTIPLES = (0.25, 0.5, 1.0, 2.0, 4.0)  # of the stated τ that are compared
 
 @dataclass(frozen=True, slots=True)
 class LoggedSignals:
-    """Results that something became of, a row each.
+    """Results that something became of, a row each."""
 
-    Attributes:
-        domain: Place in `Domain`, int64 (n,).
-        question, principal, content: Numbers that tell them apart, int64 (n,).
-        values: float64 (n, signals), in the order of `SIGNALS`; NaN where a signal was not told.
-        good: bool (n,).
-        weight: float64 (n,) >= 0, how loudly it was said, in observations.
-        propensity: float64 (n,) in (0, 1], with which the result was shown at its rank.
-    """
-
-    domain: Ints
-    question: Ints
+    domain: Ints  # Place in `Domain`, int64 (n,)
+    question: Ints  # each Numbers that tell them apart, int64 (n,)
     principal: Ints
     content: Ints
-    values: Floats
-    good: Flags
-    weight: Floats
-    propensity: Floats
+    values: Floats  # float64 (n, signals), in the order of `SIGNALS`; NaN where a signal was not told
+    good: Flags  # bool (n,)
+    weight: Floats  # float64 (n,) >= 0, how loudly it was said, in observations
+    propensity: Floats  # float64 (n,) in (0, 1], with which the result was shown at its rank
 
     def __len__(self) -> int:
         return len(self.good)
@@ -96,15 +87,7 @@ def fit_weights(
 
 
 def counted(logged: LoggedSignals, prior: FitPrior, *, correlation: float) -> Floats:
-    """What each outcome counts, in independent observations, float64 (n,).
-
-    Examples:
-        >>> three = LoggedSignals(*(np.zeros(3, dtype=np.int64) for _ in range(4)), np.zeros((3, 1)),
-        ...     np.ones(3, dtype=bool), np.ones(3), np.ones(3))
-        >>> rules = FitPrior(deviation=1.0, least=10.0, propensity=0.1, most=1.0)
-        >>> float(counted(three, rules, correlation=0.0).sum())  # one person said the same of the same three times
-        1.0
-    """
+    """What each outcome counts, in independent observations, float64 (n,)."""
     if not len(logged):
         return np.zeros(0)
     triples = np.stack([logged.principal, logged.question, logged.content])
@@ -138,19 +121,13 @@ class _Posterior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """The regression as one linear model: c, then a rate per domain, u, and v by domain.
+    """The regression as one linear model: c, then a rate per domain, u, and v by domain."""
 
-    Attributes:
-        design: float64 (n, parameters).
-        slopes: float64 (domains, signals, parameters), what makes β of a domain of the parameters.
-        signals: Columns of `SIGNALS` that were told and varied.
-    """
-
-    design: Floats
-    slopes: Floats
+    design: Floats  # float64 (n, parameters)
+    slopes: Floats  # float64 (domains, signals, parameters), what makes β of a domain of the parameters
     good: Floats
     weight: Floats
-    signals: Ints
+    signals: Ints  # Columns of `SIGNALS` that were told and varied
     domains: int
 
     @classmethod
@@ -285,12 +262,7 @@ def held_out(
 
 
 def better(changes: Mapping[Domain, Floats], *, z: float) -> dict[Domain, bool]:
-    """Where the fit is shown to be better: where the mean change lies `z` standard errors above 0.
-
-    Examples:
-        >>> better({Domain.CODE: np.array([0.5, 0.25, 0.5, 0.5]), Domain.GENERAL: np.array([0.5, -0.5])}, z=1.645)
-        {<Domain.CODE: 'code'>: True, <Domain.GENERAL: 'general'>: False}
-    """
+    """Where the fit is shown to be better: where the mean change lies `z` standard errors above 0."""
     return {domain: _shown(values, z) for domain, values in changes.items()}
 
 

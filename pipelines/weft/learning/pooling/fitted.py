@@ -26,19 +26,13 @@ class DomainFit:
 
     What is streamed later moves them as far as it moves what counting alone says: share = fitted + (counted now −
     counted that night), floored at 0 and normalised.
-
-    Attributes:
-        shares: float64 (n,) >= 0, sum to 1.
-        covariance: float64 (n, n), of the shares.
-        counted: float64 (n,), what counting said of the same signals that night; sums to 1.
-        outcomes: Behind the fit, in independent observations.
     """
 
     signals: tuple[Signal, ...]
-    shares: Floats
-    covariance: Floats
-    counted: Floats
-    outcomes: float
+    shares: Floats  # float64 (n,) >= 0, sum to 1
+    covariance: Floats  # float64 (n, n), of the shares
+    counted: Floats  # float64 (n,), what counting said of the same signals that night; sums to 1
+    outcomes: float  # Behind the fit, in independent observations
 
     def means(self, counted: Mapping[Signal, float]) -> dict[Signal, float]:
         """The shares of the active signals, given what counting says of them now."""

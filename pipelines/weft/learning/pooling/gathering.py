@@ -36,19 +36,13 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class AgreementTable:
-    """What was observed at each node.
+    """What was observed at each node."""
 
-    Attributes:
-        paths: The nodes, sorted, so that sums over siblings run in the same order however evidence was gathered.
-        columns: int64 (columns,), which of `COLUMNS` anything was observed of, ascending.
-        daily: By node and column as one number, node · columns + column.
-        share: float64 (n,), the share of each day's mass that counts.
-    """
-
+    # The nodes, sorted, so that sums over siblings run in the same order however evidence was gathered
     paths: Sequence[Path]
-    columns: Ints
-    daily: DailyMasses
-    share: Floats
+    columns: Ints  # int64 (columns,), which of `COLUMNS` anything was observed of, ascending
+    daily: DailyMasses  # By node and column as one number, node · columns + column
+    share: Floats  # float64 (n,), the share of each day's mass that counts
 
     def observed(self, group: Ints, groups: int, discount: Discount | None) -> tuple[Floats, Floats]:
         """What counts today for and against, in observations: float64 (groups, columns) each.

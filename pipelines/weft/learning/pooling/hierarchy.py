@@ -30,21 +30,15 @@ _VAGUEST = 1.0  # no belief is worth less than one observation: below, a Beta is
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """The nodes of one level and what was observed at them.
+    """The nodes of one level and what was observed at them."""
 
-    Attributes:
-        parent: int64 (n,), index of each node's parent in the level above.
-        hits, misses: float64 (n, parameters) >= 0, observations counted at the node itself, not at its children.
-        offset: float64 (n, parameters), how far the node's prior log-odds stand from its parent's belief; 0 where a
-            child simply starts at its parent's mean.
-        strength_factor: float64 (n,) >= 1, by how much the node's prior variance exceeds that of κ.
-    """
-
-    parent: Ints
-    hits: Floats
+    parent: Ints  # int64 (n,), index of each node's parent in the level above
+    hits: Floats  # both float64 (n, parameters) >= 0, observations counted at the node itself, not at its children
     misses: Floats
+    # float64 (n, parameters), how far the node's prior log-odds stand from its parent's belief; 0 where a child simply
+    # starts at its parent's mean
     offset: Floats | None = None
-    strength_factor: Floats | None = None
+    strength_factor: Floats | None = None  # float64 (n,) >= 1, by how much the node's prior variance exceeds that of κ
 
 
 @dataclass(frozen=True, slots=True)

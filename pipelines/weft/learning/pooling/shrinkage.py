@@ -27,15 +27,10 @@ class Correlation(NamedTuple):
 
 
 class PoolingStrength(NamedTuple):
-    """What is believed about κ.
+    """What is believed about κ."""
 
-    Attributes:
-        kappas: float64 (points,), ascending.
-        weights: float64 (points, parameters), probabilities that sum to 1 over the points.
-    """
-
-    kappas: Floats
-    weights: Floats
+    kappas: Floats  # float64 (points,), ascending
+    weights: Floats  # float64 (points, parameters), probabilities that sum to 1 over the points
 
     def of(self, columns: Ints) -> PoolingStrength:
         """What is believed of some of the parameters."""

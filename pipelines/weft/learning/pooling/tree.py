@@ -37,21 +37,14 @@ _SETTLED = 1e-20  # of the squared residual, relative: ten digits of a step
 
 @dataclass(frozen=True)
 class Cells:
-    """What was observed below the domains, each row of a model, of an agent, or of the two together.
+    """What was observed below the domains, each row of a model, of an agent, or of the two together."""
 
-    Attributes:
-        domain: int64 (cells,).
-        model, agent: int64 (cells,), −1 where none was named.
-        domain_of_model, domain_of_agent: int64, the domain of each; the same name in two domains is two nodes.
-        hits, misses: float64 (cells, parameters).
-    """
-
-    domain: Ints
-    model: Ints
+    domain: Ints  # int64 (cells,)
+    model: Ints  # both int64 (cells,), −1 where none was named
     agent: Ints
-    domain_of_model: Ints
+    domain_of_model: Ints  # both int64, the domain of each; the same name in two domains is two nodes
     domain_of_agent: Ints
-    hits: Floats
+    hits: Floats  # both float64 (cells, parameters)
     misses: Floats
 
     @property

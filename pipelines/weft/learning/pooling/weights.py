@@ -161,27 +161,16 @@ class StickBreaking:
     That is the generalised Dirichlet distribution (Connor and Mosimann, JASA 1969). Parts are independent, so that the
     expected share is the product of their expectations, which is its mean to the last digit, and a mean of 0 is always
     0. The surest come first: what they leave hardly varies.
-
-    Attributes:
-        order: Places of the shares above 0, in the order of breaking.
-        a, b: float64 (order - 1,), of the Betas.
-        size: How many shares there are.
     """
 
-    order: Sequence[int]
-    a: Floats
+    order: Sequence[int]  # Places of the shares above 0, in the order of breaking
+    a: Floats  # both float64 (order - 1,), of the Betas
     b: Floats
-    size: int
+    size: int  # How many shares there are
 
     @classmethod
     def of(cls, mean: Floats, variance: Floats) -> StickBreaking:
-        """Shares of those means, which sum to 1, and of those variances as far as means allow.
-
-        Examples:
-            >>> shares = StickBreaking.of(np.array([0.5, 0.5, 0.0]), np.array([0.05, 0.05, 0.1]))
-            >>> shares.a.round(9), shares.b.round(9)  # worth .25 / .05 - 1 = 4 observations
-            (array([2.]), array([2.]))
-        """
+        """Shares of those means, which sum to 1, and of those variances as far as means allow."""
         above = np.flatnonzero(mean > _EDGE)
         order = above[np.argsort(variance[above] / mean[above] ** 2, kind="stable")]
         left = np.cumsum(mean[order][::-1])[::-1]
@@ -240,12 +229,6 @@ def discriminant(odds: Floats, spread: Floats) -> Floats:
 
     By descent along one coordinate after the other, which converges for any positive definite Σ (Tseng, Journal of
     Optimization Theory and Applications 2001).
-
-    Examples:
-        >>> discriminant(np.array([[1.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 0.5]])).tolist()
-        [[1.0, 2.0]]
-        >>> discriminant(np.array([[1.0, 0.1]]), np.array([[1.0, 0.5], [0.5, 1.0]])).tolist()  # the second adds nothing
-        [[1.0, 0.0]]
     """
     weights = np.maximum(odds, 0.0) / np.diag(spread)
     for _ in range(_SWEEPS):
