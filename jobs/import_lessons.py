@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from weft.cli.main import exit_process
-
 from lab.foreign_lessons import main
+from weft.cli.main import exit_process
 
 if __name__ == "__main__":
     exit_process(main())
