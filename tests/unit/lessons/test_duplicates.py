@@ -115,7 +115,7 @@ def test_a_small_word_that_changes_what_is_said_keeps_lessons_apart(one: str, ot
 
 
 def test_the_index_finds_what_comparing_everything_finds() -> None:
-    """LES-13: of a third of the labelled lessons, whichever comes first; but for pairs that two opposites alone have in common."""
+    """LES-13: of a third of the labelled lessons, whichever comes first; not pairs that share two opposites alone."""
     pairs = [*labelled("pairs", held_out=False), *labelled("pairs", held_out=True)][::3]  # a ninth of all comparisons
     every = [a_lesson(pair[side]) for pair in pairs for side in ("left", "right")]
     lessons = sorted({each.id: each for each in every}.values(), key=lambda lesson: lesson.id)
