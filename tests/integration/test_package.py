@@ -88,7 +88,7 @@ class Installed:
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(
-            command, cwd=self.elsewhere, env=self._environment, capture_output=True, text=True, check=False, timeout=240
+            command, cwd=self.elsewhere, env=self._environment, capture_output=True, text=True, check=False, timeout=500
         )
         assert done.returncode == 0, done.stderr[-3000:]
         return done.stdout
@@ -119,7 +119,7 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1_200)
 def test_the_wheel_indexes_searches_learns_and_consolidates(
     installed: Installed, broker: EmbeddedBroker, tmp_path: Path
 ) -> None:

@@ -121,9 +121,7 @@ print(json.dumps([weft.__version__, ray.get(ray.remote(lambda: __import__("weft"
 def test_workers_import_what_was_submitted(head: Head, tmp_path: Path, stated: dict[str, object]) -> None:
     """Job contract: before a weft that is installed on the cluster, unless the job states a path of its own."""
     for name in ("jobs", "conf", "pipelines/weft"):
-        shutil.copytree(
-            ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("checkpoint", "lexicon*", "__pycache__")
-        )
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("checkpoint", "__pycache__"))
     first = tmp_path / "pipelines/weft/__init__.py"
     first.write_text(first.read_text().replace(f'__version__ = "{weft.__version__}"', '__version__ = "submitted"'))
     (tmp_path / "jobs/workers.py").write_text(WORKERS)

@@ -116,11 +116,13 @@ def test_documents_read_again_are_repeats() -> None:
     "timestamp",
     [
         *("2026-09-21T12:00:00+00:00", "2026-09-21T14:00:00+02:00", "2026-09-21T12:00:00", " 2026-09-21t12:00:00z "),
-        *(NOON, float(NOON)),
+        *(NOON, float(NOON), str(NOON)),
+        *(NOON // 1000, NOON / 1000, str(NOON // 1000), f"{NOON // 1000}.0"),
+        *(NOON * 1000, str(NOON * 1000), NOON * 1_000_000, float(NOON) * 1e6, str(NOON * 1_000_000)),
     ],
 )
 def test_times_are_read_as_ubi_writes_them(timestamp: object) -> None:
-    """FBK-2: with a zone, in UTC without one, and in milliseconds since the epoch."""
+    """FBK-2: with a zone, in UTC without one, and in each unit that epochs are counted in."""
     assert only(event(timestamp=timestamp)).ts == NOON
 
 
@@ -132,7 +134,7 @@ def test_what_is_no_time_in_any_unit_is_refused(timestamp: object) -> None:
     """FBK-2: with what was expected, before anything is sent."""
     (refused,) = mapped(event(timestamp=timestamp)).refused
     assert refused.reason == "no_time"
-    assert "ISO 8601 or in milliseconds" in refused.detail
+    assert "ISO 8601 or in seconds to nanoseconds" in refused.detail
 
 
 @pytest.mark.parametrize("asked", [None, "", "  ", "absent"])
@@ -171,13 +173,13 @@ def test_ids_are_texts_or_integers() -> None:
     assert chosen.content_hash == HASHES[2]
 
 
-LOOSE = [({"ordinal": ordinal}, rank) for ordinal, rank in [(3.0, 3), (None, 1), (True, 1), ("top", 1)]]
+LOOSE = [({"ordinal": ordinal}, rank) for ordinal, rank in [("3", 3), (3.0, 3), (None, 1), (True, 1), ("top", 1)]]
 
 
 def test_older_positions_are_read() -> None:
-    """FBK-2: coordinates say no rank."""
+    """FBK-2: schema 1.0 has the ordinal in an object; coordinates say no rank."""
     about = {"object_id": HASHES[2]}
-    for position, rank in (({"xy": {"x": 1, "y": 2}}, 1), ({"ordinal": 0}, 1), *LOOSE):
+    for position, rank in (({"ordinal": {"index": 3}}, 3), ({"xy": {"x": 1, "y": 2}}, 1), ({"ordinal": 0}, 1), *LOOSE):
         chosen = only(event(event_attributes={"object": about, "position": position}))
         assert isinstance(chosen, Selection)
         assert chosen.rank == rank

@@ -9,8 +9,8 @@
 | `user_id`, else `client_id`                                 | the principal                                          |
 | the `session_id` of the query, else of the event            | the session; a query without one is its own            |
 
-Hits as a search returns them, with the document under `_source`, are read too. What cannot be read is reported with a
-reason and stops nothing:
+Older spellings are read too: `position.ordinal.index` of 1.0, seconds to nanoseconds since the epoch, and hits as a
+search returns them, with the document under `_source`. What cannot be read is reported with a reason and stops nothing:
 
     not_an_object     no JSON object
     unknown_document  neither a query nor an event of UBI
@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -224,8 +223,11 @@ def _part(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return part if isinstance(part, dict) else {}
 
 
-_FIRST_MS, _END_MS = 10**11, 10**14  # 1973 to 5138
-_EXPECTED_TIME = "expected a time after 1973, in ISO 8601 or in milliseconds since the epoch"
+_NUMBER = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
+_PER_SECOND = (1, 10**3, 10**6, 10**9)
+_FIRST_S, _END_S = 10**8, 10**11  # 1973 to 5138: the span in which no time has two units
+_BEYOND = 10**20  # nanoseconds of the year 5138
+_EXPECTED_TIME = "expected a time after 1973, in ISO 8601 or in seconds to nanoseconds since the epoch"
 
 
 def id_of(value: object) -> str | None:
@@ -258,27 +260,37 @@ def question_of_user(document: Mapping[str, Any]) -> str | None:
 
 def milliseconds(timestamp: object) -> int:
     """Milliseconds since the epoch of a time."""
-    try:
-        if isinstance(timestamp, str):
-            parsed = datetime.fromisoformat(timestamp.strip().upper())
-            moment = (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp() * MS
-        else:
-            moment = _number(timestamp)
-    except ValueError:
-        moment = math.nan
-    if _FIRST_MS <= moment < _END_MS:
-        return round(moment)
+    number = _number(timestamp)
+    seconds = _iso_seconds(timestamp) if number is None else number
+    units = _PER_SECOND if number is not None else (1,)
+    for per_second in units:
+        if seconds is not None and _FIRST_S <= seconds / per_second < _END_S:
+            return round(seconds * MS / per_second)
     raise InvalidEventError("no_time", f"{_EXPECTED_TIME}, found {_shown(timestamp)}")
 
 
 def rank_of(position: Mapping[str, Any]) -> int:
     """The claimed rank, from 1; 1 where there is none. The updater goes by what the impression says."""
-    ordinal = _number(position.get("ordinal"))
-    return max(int(ordinal), 1) if math.isfinite(ordinal) else 1
+    ordinal = position.get("ordinal")
+    number = _number(ordinal.get("index") if isinstance(ordinal, dict) else ordinal)
+    return max(int(number), 1) if number is not None else 1
 
 
-def _number(value: object) -> float:
-    return math.nan if isinstance(value, bool) or not isinstance(value, int | float) else value
+def _number(value: object) -> int | float | None:
+    """A number, also as text; None for what is none, or is beyond any time and rank."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        value = float(value) if "." in value else int(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _BEYOND:
+        return None
+    return value
+
+
+def _iso_seconds(text: object) -> float | None:
+    try:
+        parsed = datetime.fromisoformat(text.strip().upper() if isinstance(text, str) else "")
+    except ValueError:
+        return None
+    return (parsed if parsed.tzinfo is not None else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 def _shown(value: object) -> str:
