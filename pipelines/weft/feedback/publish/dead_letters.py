@@ -157,10 +157,12 @@ def _delivered(
     values = [envelope(letter, topic, partition) for letter in letters]
     errors = list(outlet.deliver(list(zip(keys, values, strict=True))))
     large = [place for place, error in enumerate(errors) if isinstance(error, InvalidEventError)]
-    if large:
-        again = [(keys[place], envelope(letters[place], topic, partition, original=False)) for place in large]
-        for place, error in zip(large, outlet.deliver(again), strict=True):
-            errors[place] = error
+    for place in large:
+        # A batch is refused as a whole: so each is sent once more, alone.
+        (errors[place],) = outlet.deliver([(keys[place], values[place])]) if len(letters) > 1 else (errors[place],)
+        if isinstance(errors[place], InvalidEventError):
+            bare = envelope(letters[place], topic, partition, original=False)
+            (errors[place],) = outlet.deliver([(keys[place], bare)])
     return errors
 
 
