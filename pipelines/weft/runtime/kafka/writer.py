@@ -11,7 +11,9 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
 from uuid import UUID
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer, TopicCollection, TopicPartition
@@ -34,6 +36,7 @@ _log = logging.getLogger(__name__)
 
 _BROKERS_DEFAULT = -1  # KIP-464: of brokers from version 2.4 on
 _LOOK_S = 0.05  # between looks at what the client says while records travel
+_CONTROLLER_S = 1.0  # that a client may wait for the controller that it knows
 _FOR_EVER = 0  # of `message.timeout.ms`
 _WAITING_KIB = 32_768  # of records: some thousand impressions
 _REQUEST_BYTES = 1_048_576
@@ -80,11 +83,10 @@ class KafkaTopics:
     """What the brokers know about topics; it connects with the first question."""
 
     def __init__(self, settings: KafkaSettings, access: Access) -> None:
-        self._access = access
+        self._access, self._settings = access, settings
         self._events = ClientEvents(access)
-        self._timeout_s = settings.connect_timeout_ms / 1000
-        with errors(access):
-            self._admin = AdminClient(options(settings, self._events))
+        self._timeout_s = settings.connect_timeout_ms / 1_000
+        self._admin = self._connected()
 
     def facts(self, topic: str) -> LogFacts:
         """Which topic answers under a name now."""
@@ -105,9 +107,8 @@ class KafkaTopics:
 
     def create(self, topic: NewTopic) -> None:
         """Make a topic; who else made it first is welcome."""
-        (future,) = self._admin.create_topics([topic], request_timeout=self._timeout_s).values()
         try:
-            self._events.answer(self._admin, future, self._timeout_s)
+            self._asked(lambda admin, within_s: admin.create_topics([topic], request_timeout=within_s))
         except WeftError as error:
             if _code(error) != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise
@@ -115,18 +116,35 @@ class KafkaTopics:
     def start(self, topic: str, partition: int) -> int:
         """Offset of the oldest record still there: what lay before it was deleted."""
         place = TopicPartition(topic, partition)
-        (future,) = self._admin.list_offsets({place: OffsetSpec.earliest()}, request_timeout=self._timeout_s).values()
-        return int(self._events.answer(self._admin, future, self._timeout_s).offset)
+        asked = {place: OffsetSpec.earliest()}
+        return int(self._asked(lambda admin, within_s: admin.list_offsets(asked, request_timeout=within_s)).offset)
 
     def _described(self, topic: str) -> TopicDescription:
-        (future,) = self._admin.describe_topics(
-            TopicCollection([topic]), include_authorized_operations=True, request_timeout=self._timeout_s
-        ).values()
-        described = self._events.answer(self._admin, future, self._timeout_s)
+        described: TopicDescription = self._asked(
+            lambda admin, within_s: admin.describe_topics(
+                TopicCollection([topic]), include_authorized_operations=True, request_timeout=within_s
+            )
+        )
         permitted = described.authorized_operations  # None where the broker tells of none
         if permitted is not None and self._access.operation.upper() not in {one.name for one in permitted}:
             raise self._access.not_permitted()
         return described
+
+    def _connected(self) -> AdminClient:
+        with errors(self._access):
+            return AdminClient(options(self._settings, self._events))
+
+    def _asked(self, ask: Callable[[AdminClient, float], Mapping[Any, Future[Any]]]) -> Any:
+        """What the brokers answer. A client waits for the controller that it knows: a new one finds the next one."""
+        try:
+            return self._answer(ask, min(_CONTROLLER_S, self._timeout_s))
+        except BrokerUnavailableError:
+            self._admin = self._connected()
+            return self._answer(ask, self._timeout_s)
+
+    def _answer(self, ask: Callable[[AdminClient, float], Mapping[Any, Future[Any]]], within_s: float) -> Any:
+        (future,) = ask(self._admin, within_s).values()
+        return self._events.answer(self._admin, future, within_s)
 
 
 def _code(error: WeftError) -> int | None:
