@@ -141,8 +141,8 @@ class UniqueLines:
         Raises:
             SourceError: An earlier line has the same names, and says something else, or what they say is not told.
         """
-        where, said = self._places.setdefault(names, (place, says))
-        if where != place and says is not None and said == says:
+        where, before = self._places.setdefault(names, (place, says))
+        if where != place and says is not None and before == says:
             self.repeated += 1
             return False
         if where != place:
