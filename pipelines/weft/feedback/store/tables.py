@@ -151,6 +151,15 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     )
 
 
+def ahead_in(connection: sqlite3.Connection, today: int) -> Counter[int]:
+    """Pieces of evidence by day, of days after `today` alone: they count from then on."""
+    rows: Counter[int] = Counter()
+    for table in ("evidence", "usage"):
+        counted = f"select day, count(*) from {table} where day > ? and micro <> 0 group by day"  # noqa: S608  ours
+        rows.update(dict(connection.execute(counted, (today,)).fetchall()))
+    return rows
+
+
 def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
     """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
     # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
