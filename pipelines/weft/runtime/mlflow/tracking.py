@@ -23,12 +23,13 @@ from pyarrow import csv
 from sqlalchemy.engine import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from weft.domain.errors import TrackingUnavailableError
+from weft.domain.errors import StoreError, TrackingUnavailableError
 from weft.domain.ids import VersionName
 from weft.runtime.mlflow.errors import meaning_of, without_password
 from weft.runtime.mlflow.runs import RecordedRun, uri_of
 from weft.runtime.settings import HTTP_TIMEOUT_S, TrackingSettings
 from weft.runtime.storage.errors import refusal_behind
+from weft.runtime.storage.locks import Patience, locked
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ _CHATTY = {
 }
 _ERRORS = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
 _HTTP_RETRIES = "1"  # of a failed request: the next night or tick tries again anyway
+_PATIENCE = Patience(stopped_s=120.0, seconds=120.0)  # making a database takes seconds, on a busy machine a minute
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
 
@@ -187,10 +189,12 @@ class Tracking:
     def _client(self) -> MlflowClient:
         for name, level in _CHATTY.items():
             logging.getLogger(name).setLevel(level)
-        if (database := self._database()) is not None:
-            database.parent.mkdir(parents=True, exist_ok=True)
+        if (database := self._database()) is None:
+            return MlflowClient(self.uri, self.uri)
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(database):  # of two that make its tables at once, MLflow fails one
             self._try_once()
-        return MlflowClient(self.uri, self.uri)
+            return MlflowClient(self.uri, self.uri)
 
     def _try_once(self) -> None:
         """Open the database, for MLflow itself tries for minutes to open what cannot be opened."""
@@ -341,6 +345,19 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
 def _database_of(uri: str) -> Path | None:
     database = make_url(uri).database if uri.startswith("sqlite") else None
     return None if database is None else Path(database)
+
+
+@contextlib.contextmanager
+def _alone(database: Path) -> Iterator[None]:
+    """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock."""
+    with contextlib.ExitStack() as holding:
+        try:
+            holding.enter_context(locked(database.with_name(f"{database.name}.opening"), _PATIENCE))
+        except PermissionError:
+            pass
+        except StoreError as error:
+            raise TrackingUnavailableError(f"MLflow: {error}") from error
+        yield
 
 
 @contextlib.contextmanager
