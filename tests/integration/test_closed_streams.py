@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -71,3 +72,23 @@ def test_an_interrupt_before_a_command_begins_is_one_line() -> None:
     )
     done = run_in_shell(f'{sys.executable} -c "{interrupted}"')
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "weft: interrupted\n")
+
+
+def test_a_run_that_is_terminated_while_ray_starts_is_one_line(tmp_path: Path) -> None:
+    """Job contract: it ends as an interrupted one, without the stacks that Ray prints."""
+    (tmp_path / "a.md").write_text("# One\n\nA section.\n")
+    run = subprocess.Popen(
+        [*WEFT.split(), "index", str(tmp_path / "a.md"), "--store", str(tmp_path / "store")],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "pipelines", ROOT)))},
+    )
+    assert run.stderr is not None
+    begun = run.stderr.readline()
+    run.send_signal(signal.SIGTERM)
+    _, told = run.communicate()
+    assert begun.startswith("starting:")
+    assert (run.returncode, told.splitlines()[-1]) == (130, "weft: interrupted")
+    assert "***" not in told
+    assert "Traceback" not in told
