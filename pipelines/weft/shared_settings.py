@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.domain.errors import ConfigurationError
+from weft.domain.errors import ConfigurationError, DiskError
+from weft.runtime.storage.errors import advice_on
 from weft.runtime.storage.files import write_atomically
 
 SETTINGS_FILE = "settings.json"
@@ -45,12 +46,15 @@ def read_shared(root: Path) -> dict[str, Any]:
 
     Raises:
         ConfigurationError: The file holds something else.
+        DiskError: It cannot be read.
     """
     path = root / SETTINGS_FILE
     try:
         content = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return {}
+    except OSError as error:
+        raise DiskError(f"expected to read {path}, found {error.strerror}: {advice_on(error)}") from error
     except ValueError as error:
         raise ConfigurationError(
             f"{path}: expected the settings of the store as JSON, found: {error}: {_MEND}"

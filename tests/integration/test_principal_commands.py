@@ -19,9 +19,15 @@ from weft.cli.main import main
 from weft.domain.events import AnyEvent
 from weft.domain.ids import VersionName
 from weft.domain.signatures import SigningKey
+from weft.evaluation.queries.days import QUERY_LOG, day_folder
+from weft.evaluation.queries.reader import read_queries
+from weft.evaluation.queries.schema import QUERIES
+from weft.evaluation.queries.writer import write_rows
 from weft.feedback.events.authenticity import signed, token_of
 from weft.feedback.events.codec import encode
 from weft.feedback.fold.names import principal_fingerprint
+from weft.feedback.run.partitions import states_in
+from weft.feedback.settings import DAY_MS
 from weft.learning.evidence import Evidence
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.writer import KafkaPublisher, create_topic
@@ -130,6 +136,47 @@ def test_what_somebody_said_is_shown_and_taken_out(loop: Loop, capsys: pytest.Ca
     after = loop.catalog.live.evidence()
     assert words_of(after, "bob") == {}
     assert words_of(after, "ada") == words_of(before, "ada") != {}
+
+
+def test_nothing_of_a_person_is_left_where_the_command_does_not_say_so(
+    loop: Loop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-13a: neither name nor question in a state, a log or a snapshot; what remains is named, and until when."""
+    page = impression("private", principal="bob", question="bob's secret", ts=now_ms())
+    loop.tell([*merged("bob", "started"), *merged("ada", "other"), page])
+    lists = {name: [] for name in ("filters", "failed_channels", "timings_ms", "weights", "heads", "results")}
+    logged = {"asked_at": now_ms(), "query_id": "private", "principal": "bob", "text": "bob's secret", **lists}
+    write_rows(day_folder(loop.store / QUERY_LOG, now_ms() // DAY_MS), [logged], QUERIES)
+    assert loop.weft("principals", "unlearn", "bob", "--bootstrap", loop.broker.bootstrap) == 0
+    printed = capsys.readouterr()
+    told = json.loads(printed.out)
+    assert told["erased"] == {"queries": 1, "outcomes": 0, "judgements": 0}
+    assert "the topics weft.feedback and weft.feedback.dlq" in told["remains"]
+    assert told["remains"].keys() >= {"backups", "checkpoints", "the evidence"}
+    assert "remains in backups: until you remove or overwrite them" in printed.err
+    loop.catch_up()
+    assert read_queries(loop.store, limit=9) == []
+    for state in states_in(loop.store, loop.settings.feedback):
+        for table in ("shown", "waiting", "sessions", "usage", "heard"):
+            rows = state.read(lambda connection, table=table: connection.execute(f"select * from {table}").fetchall())
+            assert not any(word in str(value) for row in rows for value in row for word in ("bob", "secret")), table
+    assert loop.weft("principals", "list", "--json") == 0
+    names = [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(names) == ["", "ada"]
+    assert loop.weft("principals", "show", "bob", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert (shown["events"].keys(), shown["contents"], shown["sessions"]) == ({"session"}, [], [])
+
+
+def test_who_only_searched_is_erased_as_well(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-13a: no broker is needed where no event came."""
+    lists = {name: [] for name in ("filters", "failed_channels", "timings_ms", "weights", "heads", "results")}
+    logged = {"asked_at": now_ms(), "query_id": "q", "principal": "eve", "text": "how?", **lists}
+    write_rows(day_folder(loop.store / QUERY_LOG, now_ms() // DAY_MS), [logged], QUERIES)
+    assert loop.weft("principals", "unlearn", "eve") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["event_ids"], told["erased"]["queries"], list(told["remains"])) == ([], 1, ["backups"])
+    assert loop.weft("principals", "unlearn", "eve") == 1
 
 
 def test_everybody_is_listed_and_the_last_word_is_told(loop: Loop, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.feedback_events import RULES, explicit, impression, records
+from tests.support.feedback_events import NOON, RULES, explicit, impression, records
 from tests.support.feedback_source import FakeLog, FakeSource
 from weft.catalog.catalog import Catalog
+from weft.cli.commands import feedback_status
 from weft.cli.main import main
 from weft.domain.events import AnyEvent
 from weft.feedback.run.metrics import (
@@ -23,6 +24,7 @@ from weft.feedback.run.metrics import (
     write_metrics,
 )
 from weft.feedback.run.updater import Updater
+from weft.runtime.clock import SECONDS_PER_DAY, stamp
 
 ANSWERS = LEAST_IMPRESSIONS
 
@@ -99,3 +101,18 @@ def test_metrics_are_a_file_that_can_be_scraped(store: Path) -> None:
     assert values['weft_feedback_checkpoint_behind_records{partition="0"}'] == str(consumed)
     standings, _ = partition_progress(store, RULES)
     assert "lag_records" not in prometheus(samples(store, standings, now=0.0))
+
+
+def test_what_waits_for_its_day_is_told(
+    store: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """LRN-2, OPS-15: where this machine's clock is behind, how much does not count yet, and from which day it does."""
+    today = NOON / 1000
+    for now, waits in ((today, False), (today - SECONDS_PER_DAY, True)):
+        monkeypatch.setattr(feedback_status, "system_clock", lambda now=now: now)
+        assert main(["feedback", "status", "--store", str(store), "--json"]) == 0
+        ahead = json.loads(capsys.readouterr().out)["ahead"]
+        assert ahead.keys() == ({stamp(today)[:10]} if waits else set())
+        assert main(["feedback", "status", "--store", str(store)]) == 0
+        printed = capsys.readouterr().out
+        assert (f"pieces of evidence wait for {stamp(today)[:10]}" in printed) is waits

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -145,6 +147,35 @@ def test_reading_an_alias_creates_no_database(tmp_path: Path) -> None:
     assert Tracking.of(SQLITE, tmp_path).alias(CHAMPION) is None
     assert Tracking.of(SQLITE, tmp_path).recorded("calibration", "consolidate", limit=3) == []
     assert list(tmp_path.iterdir()) == []
+
+
+_FIRST_USE = """
+import sys
+from pathlib import Path
+from weft.runtime.mlflow.tracking import Tracking
+from weft.runtime.settings import TrackingSettings
+Path(sys.argv[1], "mlflow").mkdir(exist_ok=True)
+Path(sys.argv[1], "mlflow", "mlflow.db").touch()  # as it is while another makes its tables
+sys.stdin.readline()
+tracking = Tracking.of(TrackingSettings(uri=""), Path(sys.argv[1]))
+with tracking.run("calibration", "night", {}):
+    print(tracking.alias("champion"))
+"""
+
+
+def test_a_database_is_made_by_one_of_those_that_come_at_once(tmp_path: Path) -> None:
+    """OPS-15, OPS-7: a first night and updaters that follow what it records."""
+    command = [sys.executable, "-c", _FIRST_USE, str(tmp_path)]
+    processes = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    ended = [(*process.communicate(), process.returncode) for process in processes]
+    assert [(out, code) for out, _, code in ended] == [("None\n", 0)] * 3, [err for _, err, _ in ended]
 
 
 @pytest.fixture

@@ -127,7 +127,7 @@ def test_evidence_is_published_within_seconds(place: Place, tmp_path: Path) -> N
 
 
 def test_a_stopped_job_says_where_it_stands(place: Place, tmp_path: Path) -> None:
-    """FBK-5: SIGTERM ends it cleanly, with exit code 0 and its line for machines."""
+    """FBK-5, OPS-3a: SIGTERM ends it cleanly, with exit code 0 and its line for machines."""
     fill(settings_for(place, tmp_path), [(b"s1", encode(impression(ts=round(time.time() * 1000))))])
     job = subprocess.Popen(
         command(place, tmp_path, "--local", "--json"),
@@ -137,6 +137,7 @@ def test_a_stopped_job_says_where_it_stands(place: Place, tmp_path: Path) -> Non
         text=True,
     )
     await_condition(lambda: len(list((tmp_path / "updaters").glob("*/evidence.parquet"))) == 4)
+    await_condition((tmp_path / "settings.json").exists)  # while it runs: a store that was moved has none
     os.kill(job.pid, signal.SIGTERM)
     out, err = job.communicate(timeout=30)
     assert job.returncode == 0, err

@@ -254,9 +254,10 @@ def _group(family: str, scope: str, readings: Sequence[tuple[Reading, Reading | 
     rows = [_row(*each, end) for each, end in zip(readings, ends, strict=True)]
     if family == "weight":
         rows.sort(key=lambda row: -(row.at or 0.0))
-    aside = family in _FOR_FEW or all(row.stayed for row in rows)
+    moved = [row for row in rows if not row.stayed]
+    aside = family in _FOR_FEW or not moved
     _, what = _ABOUT.get(family, ("", "belief"))
-    return BeliefGroup(_title(family, scope), what, scale, rows, aside)
+    return BeliefGroup(_title(family, scope), what, scale, moved or rows, aside)
 
 
 def _end(reading: Reading, before: Reading | None) -> float:

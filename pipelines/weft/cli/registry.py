@@ -5,7 +5,9 @@ A command's module is imported when the command is called: `weft --help` imports
 
 from __future__ import annotations
 
+import os
 import pkgutil
+import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -84,6 +86,12 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  as the base class calls it
         """Their names, in the order of the help."""
         return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named first; a path there is taken for what somebody wants indexed."""
+        if args and args[0] not in COMMANDS and os.path.exists(args[0]):  # noqa: PTH110  pathlib is not imported yet
+            ctx.fail(f"expected a command, found the path {args[0]!r}: `weft index {shlex.quote(args[0])}` indexes it")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002  as above
         """Write their names and summaries."""

@@ -288,3 +288,13 @@ def test_what_a_stop_could_not_tell_waits_for_the_next(
     assert asked(monkeypatch, stop, "--store", str(root), "--bootstrap", "127.0.0.1:1") == 0
     assert "BrokerUnavailableError" in capsys.readouterr().err
     assert (root / "lessons" / "sessions" / "s.jsonl").read_text() == noted != ""
+
+
+@pytest.mark.parametrize("name", ["a?b", "a#b", "a%41", "ünï cödé"])
+def test_the_table_is_read_wherever_the_store_lies(name: str, tmp_path: Path) -> None:
+    """OPS-15, LES-10: no sign in a path means anything to SQLite, and nothing is made beside the store."""
+    partition = Partition(tmp_path / name)
+    partition.feed([lesson_added(a_lesson(random.Random(3), 1))])
+    partition.publish()
+    assert Board(write_board(tmp_path / name)).token == live_token(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == [name]

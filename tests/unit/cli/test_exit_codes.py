@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from weft.cli.commands import consolidate, reindex, update
 from weft.cli.console.options import run_job
+from weft.cli.registry import main
 from weft.cli.searches import search
 from weft.domain.errors import StoreError
 
@@ -107,6 +109,25 @@ def test_an_interrupted_job_ends_with_130_and_says_so(capsys: pytest.CaptureFixt
     """Job contract: Ctrl-C leaves no traceback, and not nothing either."""
     assert run_job(is_stopped, []) == 130
     assert capsys.readouterr().err == "jobs.is_stopped: interrupted\n"
+
+
+def is_terminated() -> None:
+    """Be asked to end, as a service manager does."""
+    signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_terminated_job_ends_as_an_interrupted_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Job contract: what is open is closed; the former handler is in its place afterwards."""
+    before = signal.getsignal(signal.SIGTERM)
+    assert run_job(is_terminated, []) == 130
+    assert capsys.readouterr().err == "jobs.is_terminated: interrupted\n"
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_path_is_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-4: whoever names a file first is told how it is indexed."""
+    assert main([str(tmp_path)]) == 2
+    assert f"expected a command, found the path '{tmp_path}': `weft index {tmp_path}`" in capsys.readouterr().err
 
 
 def warns() -> None:

@@ -49,12 +49,24 @@ def test_a_query_that_comes_twice_is_refused(tmp_path: Path) -> None:
         read_dataset(folder, "test")
 
 
-@pytest.mark.parametrize("grade", [0, 1])
-def test_a_judgement_that_comes_twice_is_refused(grade: int, tmp_path: Path) -> None:
-    """EVA-1: as trec_eval does, whether the two agree or not."""
+def test_what_is_said_twice_counts_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """EVA-1: public judgements hold doubled lines; the log says how many."""
+    folder = written(tmp_path, {"_id": 7, "text": "how"})
+    again = {"qrels/test.tsv": "7\td\t1\n7\te\t0\n7\td\t1\n", "queries.jsonl": '{"_id": "7", "text": "how"}'}
+    for name, lines in again.items():
+        with (folder / name).open("a") as file:
+            file.write(lines)
+    read = read_dataset(folder, "test")
+    assert (len(read.queries), read.qrels) == (1, {"7": {"d": 1, "e": 0}})
+    assert "test.tsv: 2 lines say the same again, and count once" in caplog.text
+    assert "queries.jsonl: 1 lines say the same again, and count once" in caplog.text
+
+
+def test_judgements_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    """EVA-1: whichever counted, half of the readers would be wrong."""
     folder = written(tmp_path, {"_id": 7, "text": "how"})
     with (folder / "qrels" / "test.tsv").open("a") as file:
-        file.write(f"7\te\t1\n7\td\t{grade}\n")
+        file.write("7\te\t1\n7\td\t0\n")
     with pytest.raises(SourceError, match=r"test\.tsv:4: expected every judgement once, found '7 d' again.* line 2:"):
         read_dataset(folder, "test")
 

@@ -147,11 +147,13 @@ def test_people_judge_by_file(tmp_path: Path) -> None:
         from_file(tmp_path / "absent", now=NOW)
 
 
-def test_who_judges_a_pair_twice_is_refused(tmp_path: Path) -> None:
-    """EVA-4: both lines are named; another person may grade the same pair."""
+def test_who_judges_a_pair_in_two_ways_is_refused(tmp_path: Path) -> None:
+    """EVA-4: both lines are named; another person may grade the same pair, and what is said twice counts once."""
     path = tmp_path / "judgements.jsonl"
     lines = [{"text": "t", "content_hash": A, "grade": 2, "by": "ada"}, {"text": "t", "content_hash": A, "grade": 1}]
     path.write_text("\n".join(map(json.dumps, lines)))
+    assert len(from_file(path, now=NOW)) == 2
+    path.write_text("\n".join(map(json.dumps, [*lines, lines[0]])))
     assert len(from_file(path, now=NOW)) == 2
     path.write_text("\n".join(map(json.dumps, [*lines, lines[0] | {"grade": 0}])))
     with pytest.raises(SourceError, match=r"judgements\.jsonl:3: expected every judgement once.* as in line 1"):

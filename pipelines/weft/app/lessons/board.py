@@ -76,7 +76,7 @@ class Board:
     """The table of lessons that may be shown, as its store had them when it was made."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+        self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         rows = dict(self._connection.execute("select name, value from facts").fetchall())
         if rows.get("version") != str(VERSION):
             raise ValueError(f"expected a table of version {VERSION}, found {rows.get('version')}")

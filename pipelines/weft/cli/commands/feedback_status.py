@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,13 +18,15 @@ from weft.domain.errors import StoreError
 from weft.domain.ids import principal_fingerprint
 from weft.feedback.events.codec import json_schema
 from weft.feedback.run.metrics import SourceActivity, losses_of, partition_progress, prometheus, samples
-from weft.feedback.run.partitions import UPDATERS, partition_folder
+from weft.feedback.run.partitions import UPDATERS, partition_folder, states_in
 from weft.feedback.store.checkpoints import damaged_in, remove_damaged
-from weft.runtime.clock import stamp, system_clock
+from weft.feedback.store.tables import ahead_in
+from weft.runtime.clock import SECONDS_PER_DAY, day_of, stamp, system_clock
 from weft.settings import require_store
 
 _LOST = ("partition", "offset", "records", "reason", "accepted", "by")
 _SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")
+_DATE = len("2026-11-29")
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
 
 
@@ -95,15 +98,25 @@ def status(
         wanted = ("principal", principal_fingerprint(principal))
         sources = [source for source in sources if (source.kind, source.name) == wanted]
     losses = losses_of(root, settings.feedback)
-    measured = samples(root, all_progress, now=system_clock())
+    now = system_clock()
+    ahead = sum((state.read(ahead_in, day_of(now)) for state in states_in(root, settings.feedback)), Counter[int]())
+    measured = samples(root, all_progress, now=now)
     values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
-    document = {"sources": [asdict(source) for source in sources], "metrics": values, "losses": losses}
+    waiting_days = {stamp(day * SECONDS_PER_DAY)[:_DATE]: count for day, count in sorted(ahead.items())}
+    document = {
+        "sources": [asdict(source) for source in sources],
+        "metrics": values,
+        "losses": losses,
+        "ahead": waiting_days,
+    }
 
     def shown() -> Iterator[Shown]:
         yield table_of(_SOURCES, map(_source, sources), title="sources")
         for report in (progress.report for progress in all_progress):
             if waiting := report.dead_letters_waiting:
                 yield f"partition {report.partition}: {waiting:,} dead letters wait for their topic"
+        for day, count in waiting_days.items():
+            yield f"{count:,} pieces of evidence wait for {day}: this clock says {stamp(now)}; set it if it is behind"
         if losses:
             yield table_of(_LOST, map(_lost, losses), title="lost unread")
 

@@ -21,6 +21,7 @@ from weft.cli.console.terminal import note, table_of
 from weft.domain.errors import StoreError
 from weft.domain.event_fields import HEXADECIMAL
 from weft.domain.ids import ContentHash, principal_fingerprint
+from weft.evaluation.log.erasure import erase_from_logs
 from weft.evaluation.queries.reader import read_queries
 from weft.feedback.fold.names import NameKind
 from weft.feedback.fold.sessions import SessionLifecycle
@@ -148,21 +149,65 @@ def _page(principal: str, words: PrincipalActivity, changes: Sequence[BeliefChan
 @principals.command()
 @command
 def unlearn(principal: Name, options: CommonOptions, bootstrap: Bootstrap = None) -> Result:
-    """Take out of the evidence what a principal said; the updaters do so when they read of it.
+    """Take out all that a store holds of a principal, and say what remains where, and until when.
 
-    What it said of contents goes, and its sessions of the last ninety days, exactly. What it said outside of sessions
-    that sent `start` has moved weights, which stay: nobody's share of these is told apart.
+    At once: its questions, what it did about answers and its judgements, in the logs. When the updaters read of it:
+    its name, its questions, what it said of contents, and its sessions of the last ninety days, exactly. What it said
+    outside of sessions that sent `start` has moved weights, which stay: nobody's share of these is told apart.
     """
     settings, catalog = options.opened(bootstrap=bootstrap)
-    words = _words_of(settings, principal)
-    _require_in_force(catalog)
-    with acknowledged_producer(settings) as producer:
-        event_ids = producer.unlearn(principal, partitions=words.partitions)
+    words = _activity_of(settings, principal)
+    event_ids = []
+    if words.events:
+        _require_in_force(catalog)
+        with acknowledged_producer(settings) as producer:
+            event_ids = producer.unlearn(principal, partitions=words.partitions)
+    erased = erase_from_logs(catalog.root, principal)
+    if not words.events and not any(erased.values()):
+        raise _unheard(principal)
+    remains = _remains(settings, catalog, words)
     facts = {"principal": principal, "event_ids": event_ids, "lasting": words.lasting}
-    return Result([facts], then=lambda: note(_lasting(words)))
+    return Result([{**facts, "erased": erased, "remains": remains}], then=lambda: _say(erased, remains))
+
+
+def _say(erased: Mapping[str, int], remains: Mapping[str, str]) -> None:
+    note(f"erased from the logs: {', '.join(f'{count:,} {what}' for what, count in erased.items())}")
+    for where, until in remains.items():
+        note(f"remains in {where}: {until}")
+
+
+def _remains(settings: Settings, catalog: Catalog, words: PrincipalActivity) -> dict[str, str]:
+    """What still holds something of a principal, and until when."""
+    remains = {"backups": "until you remove or overwrite them"}
+    if words.events:
+        topics = f"{settings.feedback.topic} and {settings.feedback.dead_letter_topic}"
+        remains |= {
+            f"the topics {topics}": "its events, until their retention (retention.ms) ends",
+            "dead letters of the updaters": "records that could not be read, until newer ones take their place",
+            "checkpoints": "the state before, until updaters have written two newer ones, one every quarter of an hour",
+            "states set aside as damaged": "until `weft feedback damaged remove` removes them",
+            "the evidence": _lasting(words),
+        }
+    if versions := catalog.learned.versions():
+        remains["learned versions"] = (
+            f"what it said of contents, with its questions, under a fingerprint, in {versions[-1]} and older ones and "
+            "their copies in MLflow, until you remove these; what is live counts none of it"
+        )
+    return remains
 
 
 def _words_of(settings: Settings, principal: str) -> PrincipalActivity:
+    words = _activity_of(settings, principal)
+    if not words.events:
+        raise _unheard(principal)
+    return words
+
+
+def _unheard(principal: str) -> StoreError:
+    return StoreError(f"expected a principal that said something, found no {principal!r}: name it as its events do")
+
+
+def _activity_of(settings: Settings, principal: str) -> PrincipalActivity:
     words, fingerprint = PrincipalActivity(), principal_fingerprint(principal)
     overlays = []
     for state in states(settings):
@@ -173,8 +218,6 @@ def _words_of(settings: Settings, principal: str) -> PrincipalActivity:
         mine = [life for life in state.read(sessions_in) if life.principal == principal]
         words.sessions += [(state.partition, life) for life in mine]
         overlays += [state.read(overlay_in, life.session, SETTLED) for life in mine if life.settled]
-    if not words.events:
-        raise StoreError(f"expected a principal that said something, found no {principal!r}: name it as its events do")
     words.settled = Evidence.sum(overlays)
     live = Catalog(require_store(settings)).live.evidence()
     words.usage, words.texts = _usage_of(live, fingerprint), question_texts(live.usage)

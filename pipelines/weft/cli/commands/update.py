@@ -77,6 +77,8 @@ def update(
         log.warning(WITHOUT_KEY)
 
     def show(progress: Sequence[PartitionProgress]) -> None:
+        if not connection.has_begun:  # not before: a process that could not start changes nothing
+            keep_settings(settings)
         connection.tell(progress)
         live.update(_table(progress), refresh=True)
         write_metrics(root, progress, now=system_clock(), paces=paces.of(progress, at=time.monotonic()))
@@ -92,7 +94,6 @@ def update(
             on_tick=follower.tick if not until_caught_up else lambda: None,
             acceptance=Acceptance(f"{login()}@{socket.gethostname()}", started_ms) if accept_loss else None,
         )
-    keep_settings(settings)  # not before: a process that could not start changes nothing
     follower.close(HTTP_TIMEOUT_S)
     stderr.print(_table(final))
     seconds = time.monotonic() - started
@@ -109,6 +110,11 @@ class ConnectionLog:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._silent: bool | None = None  # None before anything was told
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the updaters have told once where they stand."""
+        return self._silent is not None
 
     def tell(self, progress: Sequence[PartitionProgress]) -> None:
         """Say what has changed since the last time."""

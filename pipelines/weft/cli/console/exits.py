@@ -5,8 +5,12 @@ It imports no settings: `weft --help` needs none.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import typer
@@ -14,7 +18,9 @@ import typer
 from weft.domain.errors import WeftError
 
 INTERRUPTED = 130
-"""The exit code of what SIGINT ended, as shells have it."""
+"""The exit code of what SIGINT ended, as shells have it; SIGTERM ends it as well."""
+
+_STDERR = 2
 
 
 def as_command(function: Callable[..., Any], name: str | None = None) -> Any:
@@ -25,9 +31,11 @@ def as_command(function: Callable[..., Any], name: str | None = None) -> Any:
 
 
 def exit_code(name: str, run: Callable[[], object]) -> int:
-    """Run a command line and say why where it ends early."""
+    """Run a command line and say why where it ends early; SIGTERM ends it as SIGINT does."""
+    open_streams()
     try:
-        run()
+        with _terminated_as_interrupted():
+            run()
     except (WeftError, OSError) as error:
         from weft.cli.console.terminal import refusal  # noqa: PLC0415  .04 s: rich, which the help does without
 
@@ -37,4 +45,43 @@ def exit_code(name: str, run: Callable[[], object]) -> int:
         if end.code == INTERRUPTED:
             sys.stderr.write(f"{name}: interrupted\n")
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:  # before or after what typer calls
+        sys.stderr.write(f"{name}: interrupted\n")
+        return INTERRUPTED
     return 0
+
+
+def open_streams() -> None:
+    """Have stdin, stdout and stderr there and take any text: what was closed leads nowhere, and no sign is fatal.
+
+    A number that is free would else be that of the next file opened, and what a library prints would go into it.
+    """
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  as long as Python
+        elif mode == "w" and stream.errors == "strict" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # as Python has it on stderr
+
+
+def interruptible() -> None:
+    """From now on, have SIGINT raise: what a command has begun is put in order before it ends."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextlib.contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Within a block, have SIGTERM raise what SIGINT raises, where it would end the process in the middle."""
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 
 from weft.catalog.catalog import Catalog
-from weft.cli.console.exits import as_command, exit_code
+from weft.cli.console.exits import as_command, exit_code, interruptible
 from weft.cli.console.logs import log_progress
 from weft.cli.console.output import JsonOutput, Output, Result, TextOutput
 from weft.settings import Settings, load_settings, require_store
@@ -82,6 +82,7 @@ def command(function: Callable[..., Result | None]) -> Callable[..., None]:
         output: Output = JsonOutput() if arguments.pop(_JSON, False) else TextOutput()
         if named := {name: arguments.pop(name) for name in _SHARED if name in arguments}:
             arguments["options"] = CommonOptions(**named)
+        interruptible()
         if (result := function(**arguments)) is not None:
             output.show(result)
             sys.stdout.flush()

@@ -18,6 +18,7 @@ Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broke
 
 from __future__ import annotations
 
+import io
 import re
 import sys
 import time
@@ -87,7 +88,7 @@ def ask(
         log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
         sitting = AskLoop(searcher, producer, log, settings, who)
         show(dim(HELP))
-        sitting.run(_typed() if sys.stdin.isatty() else sys.stdin)
+        sitting.run(_typed() if sys.stdin.isatty() else _piped())
         if producer is not None:
             producer.flush()
 
@@ -236,6 +237,13 @@ def _was(result: RankedResult, were: Mapping[ContentHash, int], pages: Mapping[s
 def _first(changes: Sequence[str]) -> str:
     rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     return ", ".join(changes[:_NAMED]) + rest
+
+
+def _piped() -> Iterator[str]:
+    """Lines of a pipe or a file, which are UTF-8 whatever the terminal's encoding is."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="replace")
+    yield from sys.stdin
 
 
 def _typed() -> Iterator[str]:

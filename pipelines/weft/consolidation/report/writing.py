@@ -241,8 +241,7 @@ def _choices(state: str, findings: Findings) -> list[ReviewOption]:
 def _figures(findings: Findings) -> list[tuple[str, str, str]]:
     observed, measured = findings.candidate.observations, dict(findings.measured)
     before, after = observed["observations"] - observed["observations_new"], observed["observations"]
-    return [
-        ("observations", f"{before:,.0f}", f"{after:,.0f}"),
+    rows = [
         *(
             (
                 f"{one.measure.replace('_at_', '@')}, {one.questions} {one.source} questions",
@@ -256,6 +255,7 @@ def _figures(findings: Findings) -> list[tuple[str, str, str]]:
             if len(measured) > 1
         ),
     ]
+    return [("observations", f"{before:,.0f}", f"{after:,.0f}"), *(row for row in rows if row[1] != row[2])]
 
 
 def _both(before: float, after: float) -> tuple[str, str]:

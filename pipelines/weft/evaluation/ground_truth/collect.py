@@ -194,14 +194,15 @@ def from_file(path: Path, *, now: float) -> list[Judgement]:
     """Read judgements, one JSON object a line: `text`, `content_hash`, `grade`, and whoever gave it as `by`.
 
     Raises:
-        SourceError: The file cannot be read, a line is no judgement, or somebody judges one pair twice.
+        SourceError: The file cannot be read, a line is no judgement, or somebody judges one pair in two ways.
     """
     judgements = []
     once = UniqueLines("judgement")
     for place, line in numbered_lines(path, "a file of judgements"):
         judgement = _of_line(line, place, now)
-        once.note(place, judgement.text, judgement.content_hash, judgement.by)
-        judgements.append(judgement)
+        if once.note(place, judgement.text, judgement.content_hash, judgement.by, says=judgement.grade):
+            judgements.append(judgement)
+    once.report(path)
     return judgements
 
 

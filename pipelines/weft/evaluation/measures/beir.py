@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import re
 import zlib
 from collections.abc import Iterator, Mapping
@@ -13,6 +14,8 @@ from typing import Any
 
 from weft.domain.errors import SourceError
 from weft.runtime.storage.errors import advice_on
+
+log = logging.getLogger(__name__)
 
 _COLUMNS = 3
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -47,7 +50,7 @@ def read_dataset(folder: Path, split: str) -> Dataset:
     """Read a folder with `corpus.jsonl[.gz]`, `queries.jsonl[.gz]` and `qrels/SPLIT.tsv`.
 
     Raises:
-        SourceError: A file is missing or malformed, or says one thing twice; for a missing split, the splits there are.
+        SourceError: A file is missing or malformed, or contradicts itself; for a missing split, the splits there are.
     """
     qrels = _qrels(folder, split)
     judged = [query for query in _queries(_either(folder, "queries")) if query.query_id in qrels]
@@ -72,8 +75,9 @@ def _queries(path: Path) -> Iterator[JudgedQuery]:
     once = UniqueLines("query")
     for place, line in numbered_lines(path, _TEXT):
         query = _query(line, place)
-        once.note(place, query.query_id)
-        yield query
+        if once.note(place, query.query_id, says=query):
+            yield query
+    once.report(path)
 
 
 def _query(line: str, place: str) -> JudgedQuery:
@@ -100,8 +104,9 @@ def _qrels(folder: Path, split: str) -> Qrels:
         row = line.split("\t")
         if number or not _is_head(row):
             query_id, document_id, grade = _judgement(row, place)
-            once.note(place, query_id, document_id)
+            once.note(place, query_id, document_id, says=grade)
             qrels.setdefault(query_id, {})[document_id] = grade
+    once.report(path)
     return qrels
 
 
@@ -127,20 +132,31 @@ class UniqueLines:
 
     def __init__(self, what: str) -> None:
         self._what = what
-        self._places: dict[tuple[str, ...], str] = {}
+        self._places: dict[tuple[str, ...], tuple[str, object]] = {}
+        self.repeated = 0  # lines that say what an earlier one says, word for word
 
-    def note(self, place: str, *names: str) -> None:
-        """Note a line by the names in it.
+    def note(self, place: str, *names: str, says: object = None) -> bool:
+        """Note a line by the names in it and what it says of them; whether it is the first to say so.
 
         Raises:
-            SourceError: An earlier line has the same.
+            SourceError: An earlier line has the same names, and says something else, or what they say is not told.
         """
-        if (first := self._places.setdefault(names, place)) != place:
-            line = first.rpartition(":")[2]
+        where, before = self._places.setdefault(names, (place, says))
+        if where != place and says is not None and before == says:
+            self.repeated += 1
+            return False
+        if where != place:
+            line = where.rpartition(":")[2]
             raise SourceError(
                 f"{place}: expected every {self._what} once, found {' '.join(names)[:80]!r} again, as in line {line}: "
                 "take one of the two out"
             )
+        return True
+
+    def report(self, path: Path) -> None:
+        """Say in the log how many lines say the same again."""
+        if self.repeated:
+            log.warning("%s: %s lines say the same again, and count once", path, f"{self.repeated:,}")
 
 
 def numbered_lines(path: Path, expected: str) -> Iterator[tuple[str, str]]:

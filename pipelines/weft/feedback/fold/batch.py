@@ -23,6 +23,7 @@ from msgspec import Struct
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import Feedback, Impression, SessionPhase, ShownResult
 from weft.domain.ids import principal_fingerprint
+from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.codec import Decoded, decode_all
 from weft.feedback.fold.credit import EqualVerdicts, QuestionText, question_in
@@ -98,6 +99,11 @@ def divided(arrivals: Arrivals) -> Iterator[Arrivals]:
         return
     for begin, end in pairwise([0, *edges, len(events)]):
         yield Arrivals(*(column[begin:end] for column in arrivals))  # type: ignore[arg-type]
+
+
+def without_person(impression: Impression) -> Impression:
+    """What was shown, without who asked and what."""
+    return msgspec.structs.replace(impression, principal=ANONYMOUS, question=None, signature=None)
 
 
 def unlearns(event: Decoded) -> bool:

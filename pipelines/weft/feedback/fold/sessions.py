@@ -18,6 +18,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from weft.domain.errors import InvalidEventError
+from weft.domain.ids import principal_fingerprint
 from weft.feedback.fold.names import Draw
 from weft.feedback.settings import FeedbackSettings, milliseconds
 from weft.learning.observe.tallies import Tallies, Tally
@@ -168,7 +169,7 @@ class Sessions:
         """Apply a phase of a session that was just heard; one that has no meaning where it stands changes nothing."""
         work = self.works.get(session)
         if work is not None:
-            if work.life.principal != principal:
+            if work.life.principal not in {principal, principal_fingerprint(principal)}:
                 raise InvalidEventError("foreign_principal", f"session {session!r} was started by another principal")
             work.caught_up()
         if phase in {"start", "resume"}:
@@ -177,12 +178,17 @@ class Sessions:
             _TURNS[phase](self, work, offset)
 
     def unlearn_all(self, principal: str, offset: int, clock_ms: int) -> None:
-        """Unlearn every session that a principal started and that is remembered; the batch mentioned none before."""
+        """Unlearn every session that a principal started and that is remembered; the batch mentioned none before.
+
+        It stays its own, by its fingerprint: what comes late is still dropped.
+        """
         mine = [*self.lifecycles.values(), *(work.life for work in self.works.values())]
         for session in [life.session for life in mine if life.principal == principal]:
             self.touch(session, offset, clock_ms)
             if session in self.works:
                 self.turn(session, "unlearn", principal=principal, offset=offset, clock_ms=clock_ms)
+                work = self.works[session]
+                work.life = work.life._replace(principal=principal_fingerprint(principal))
         self.merges += 1
 
     def tally_of(self, session: str) -> Tally:

@@ -48,6 +48,7 @@ from weft.feedback.fold.batch import (
     advance,
     effective_ms,
     unlearns,
+    without_person,
 )
 from weft.feedback.fold.credit import (
     Attribute,
@@ -268,6 +269,9 @@ class _Batch:
         fingerprint = principal_fingerprint(principal)
         if (NameKind.PRINCIPAL, fingerprint) in self._names.existing:  # else nothing is there, or it shares a name
             self.change.unlearned[principal] = fingerprint
+            for shown in self.stored.shown.values():
+                if shown.impression.principal == principal:
+                    shown.impression = without_person(shown.impression)
         for query, some in self.stored.waiting.items():
             self.stored.waiting[query] = [each for each in some if each.feedback.principal != principal]
         self._sessions.unlearn_all(principal, offset, self._clock_ms)

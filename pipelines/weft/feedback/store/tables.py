@@ -27,6 +27,7 @@ from weft.feedback.fold.batch import (
     PendingImpression,
     answers_of,
     unlearns,
+    without_person,
 )
 from weft.feedback.fold.names import (
     NAMING,
@@ -49,6 +50,7 @@ from weft.learning.uses import UsageKey
 _DETAIL_CHARACTERS = 500
 DEAD_LETTER_BYTES = 65_536
 """Of a wrong record that are kept: any that a person can read; its SHA-256 covers all of them."""
+_QUERY, _IMPRESSION = 1, 3  # columns of `shown`
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
@@ -149,6 +151,15 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     )
 
 
+def ahead_in(connection: sqlite3.Connection, today: int) -> Counter[int]:
+    """Pieces of evidence by day, of days after `today` alone: they count from then on."""
+    rows: Counter[int] = Counter()
+    for table in ("evidence", "usage"):
+        counted = f"select day, count(*) from {table} where day > ? and micro <> 0 group by day"  # noqa: S608  ours
+        rows.update(dict(connection.execute(counted, (today,)).fetchall()))
+    return rows
+
+
 def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
     """All evidence of the partition as a table, the same as `evidence_in(connection).to_table()`."""
     # Primary keys order text by its bytes in UTF-8, which is the order of its characters.
@@ -160,16 +171,33 @@ def evidence_table_in(connection: sqlite3.Connection) -> pa.Table:
 
 
 def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, str]) -> int:
-    """Take out what principals said of contents, and what they said that waits; how much of the latter there was."""
+    """Take out what principals said of contents, and what they said that waits; how much of the latter there was.
+
+    What was shown to them stays as long as others may speak of it, without name and question; their events are counted
+    no longer.
+    """
     fingerprints = list(principals.values())
     for place in range(0, len(fingerprints), _AT_ONCE):
         some = fingerprints[place : place + _AT_ONCE]
         for table in ("usage", "overlay_usage"):
             delete_rows(connection, table, f"principal in ({', '.join('?' * len(some))})", some)
+        heard = f"kind = ? and name in ({', '.join('?' * len(some))})"
+        delete_rows(connection, "heard", heard, [NameKind.PRINCIPAL, *some])
+    _blank_shown(connection, principals)
     rows = connection.execute("select offset, feedback from waiting").fetchall()
     waiting = [(offset,) for offset, feedback in rows if _feedback.decode(feedback).principal in principals]
     connection.executemany("delete from waiting where offset = ?", waiting)
     return len(waiting)
+
+
+def _blank_shown(connection: sqlite3.Connection, principals: Mapping[str, str]) -> None:
+    rows = connection.execute("select * from shown").fetchall()
+    decoded = ((row, _impressions.decode(row[_IMPRESSION])) for row in rows)
+    theirs = [(row, impression) for row, impression in decoded if impression.principal in principals]
+    for row, impression in theirs:
+        delete_rows(connection, "shown", "query = ?", [row[_QUERY]])
+        blank = _encoder.encode(without_person(impression))
+        insert_rows(connection, "shown", [(*row[:_IMPRESSION], blank, *row[_IMPRESSION + 1 :])])
 
 
 def dead_letters_in(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import logging
 import os
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
 
@@ -47,6 +49,8 @@ _CHATTY = {
 }
 _ERRORS = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
 _HTTP_RETRIES = "1"  # of a failed request: the next night or tick tries again anyway
+_MAKING_S = 120.0  # making a database takes seconds, on a busy machine a minute
+_ASK_EVERY_S = 0.1
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
 
@@ -187,10 +191,12 @@ class Tracking:
     def _client(self) -> MlflowClient:
         for name, level in _CHATTY.items():
             logging.getLogger(name).setLevel(level)
-        if (database := self._database()) is not None:
-            database.parent.mkdir(parents=True, exist_ok=True)
+        if (database := self._database()) is None:
+            return MlflowClient(self.uri, self.uri)
+        database.parent.mkdir(parents=True, exist_ok=True)
+        with _alone(database):  # of two that make its tables at once, MLflow fails one
             self._try_once()
-        return MlflowClient(self.uri, self.uri)
+            return MlflowClient(self.uri, self.uri)
 
     def _try_once(self) -> None:
         """Open the database, for MLflow itself tries for minutes to open what cannot be opened."""
@@ -341,6 +347,31 @@ def _batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
 def _database_of(uri: str) -> Path | None:
     database = make_url(uri).database if uri.startswith("sqlite") else None
     return None if database is None else Path(database)
+
+
+@contextlib.contextmanager
+def _alone(database: Path) -> Iterator[None]:
+    """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock."""
+    lock, until = database.with_name(f"{database.name}.opening"), time.monotonic() + _MAKING_S
+    with contextlib.ExitStack() as holding:
+        with contextlib.suppress(PermissionError):
+            file = holding.enter_context(lock.open("ab"))
+            while not _is_locked(file):
+                if time.monotonic() >= until:
+                    raise TrackingUnavailableError(
+                        f"{lock}: expected its lock within {_MAKING_S:g} s, found it held by another process: wait for "
+                        "it, or end it"
+                    )
+                time.sleep(_ASK_EVERY_S)
+        yield
+
+
+def _is_locked(file: BinaryIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextlib.contextmanager

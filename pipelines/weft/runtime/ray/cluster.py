@@ -47,6 +47,8 @@ def connect(settings: ClusterSettings) -> None:
     # Ray's core warns of its own actors' arguments at every pipeline; what fails reaches us as an exception. That this
     # is set it says once, in a line of its own on stderr, which no setting of its keeps away: better than one a pool.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    # SIGTERM while it starts would print a native stack; faults of workers are told by Python's own handler.
+    os.environ.setdefault("RAY_DISABLE_FAILURE_SIGNAL_HANDLER", "1")
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     with preserving_signal_handlers():
         try:
@@ -58,6 +60,10 @@ def connect(settings: ClusterSettings) -> None:
                 "expected arguments in UTF-8, all that Ray takes, found others: name such a path by a link to it"
             ) from error
         except (WeftError, OSError):
+            raise
+        except SystemExit as end:
+            if end.code == signal.SIGTERM:  # Ray's own handler, while it starts
+                raise KeyboardInterrupt from end
             raise
         except Exception as error:  # Ray raises no less general one where it does not start in time
             doing = "start" if address == "local" else f"be joined at {address}, which {source} names"

@@ -184,7 +184,7 @@ def _error(number: int, path: Path) -> OSError:
 
 
 def _mount_of(path: Path) -> Path:
-    place = path.resolve()
-    while not place.is_mount() and place != place.parent:
+    place = Path(os.path.realpath(path))
+    while not os.path.ismount(place) and place != place.parent:
         place = place.parent
     return place
