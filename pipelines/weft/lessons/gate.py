@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.domain.errors import InvalidLessonError
-from weft.domain.lesson import Lesson
-from weft.lessons.duplicates import LessonTexts
+from weft.domain.lesson import Conditions, Lesson
+from weft.lessons.duplicates import MOST_FORMS, LessonTexts, pattern_forms
 from weft.lessons.sensitive import require_storable
 from weft.wording.comparison import TextRelation
 from weft.wording.lexicon import DENYING_VERBS, IDLE, NEGATIONS
@@ -100,20 +100,62 @@ if TYPE_CHECKING:
 class RejectedLesson:
     """A lesson that is not taken, and why: never with its text, which may hold a secret."""
 
-    reason: str  # short stable code: "sensitive", "not_atomic", "injected" or "invalid"
+    reason: str  # short stable code: "sensitive", "never_met", "not_atomic", "injected" or "invalid"
     detail: str  # what was expected, what was found, and what to do
 
 
 def problem_of(lesson: Lesson, settings: LessonSettings) -> RejectedLesson | None:
-    """What keeps a lesson out: anything that must not be stored, vagueness, several instructions in one."""
+    """What keeps a lesson out: anything that must not be stored, conditions that are never met, vagueness, several
+    instructions in one.
+    """
     try:
         require_storable(lesson)
     except InvalidLessonError as error:
         return RejectedLesson("sensitive", str(error))
+    if unmet := next(never_met(lesson.conditions), None):
+        return RejectedLesson("never_met", unmet)
     measure = atomicity(lesson.content, settings)
     if measure.score < settings.atomicity.least:
         return RejectedLesson("not_atomic", f"expected one exact instruction, found: {'; '.join(measure.reasons)}")
     return None
+
+
+_NO_NAME = re.compile(r"[(){}|^$,]|\.[*+]")  # of a tool: a rule of permissions, a list or a regular expression
+_NO_PATTERN = re.compile(r"^[!^]|\$$|\||\.[*+]\\|[@+!?*]\(|\{\d+\.\.\d+\}")  # another language of patterns
+_CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
+_NEXT_PATTERN = re.compile(r",(?:\s|[*./])")
+
+
+def never_met(conditions: Conditions) -> Iterator[str]:
+    """Which conditions no tool use can meet, and the form that works.
+
+    Examples:
+        >>> next(never_met(Conditions(tools=("Bash(git *)",))))
+        "tool: expected the name of one tool, found 'Bash(git *)': state Bash, and git as words of the context"
+    """
+    for tool in conditions.tools:
+        if _NO_NAME.search(tool):
+            yield f"tool: expected the name of one tool, found {tool!r}: {_working_tool(tool)}"
+    for file in conditions.files:
+        if _NO_PATTERN.search(file) or _NEXT_PATTERN.search(_CHOICE.sub("", file)):
+            yield (
+                f"file: expected one pattern such as *.py, src/** or *.{{ts,tsx}}, found {file!r}: "
+                "state each by itself, with * for any part of a name"
+            )
+        elif len(pattern_forms(file)) == 1 and _CHOICE.search(file):
+            yield f"file: expected at most {MOST_FORMS} choices of braces, found {file!r}: state several patterns"
+    for name in ("actions", "words"):
+        for word in getattr(conditions, name):
+            if not words_of(word):
+                yield f"{name.removesuffix('s')}: expected a word, found {word!r}: state one that the context names"
+
+
+def _working_tool(tool: str) -> str:
+    globbed = re.sub(r"\.[*+]", "*", tool)
+    name, *rest = [part for part in re.split(r"[(){}|^$,\s]+", globbed) if part.strip("*:")] or ["its name"]
+    if "(" in tool and rest:
+        return f"state {name}, and {' '.join(part.strip('*:') for part in rest)} as words of the context"
+    return f"state {' and '.join([name, *rest])}" + (", each by itself" if rest else "")
 
 
 def pass_gate(

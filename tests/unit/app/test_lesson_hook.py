@@ -388,3 +388,12 @@ def test_what_a_stop_could_not_tell_waits_for_the_next(
     assert asked(monkeypatch, stop, "--store", str(root), "--bootstrap", "127.0.0.1:1") == 0
     assert "BrokerUnavailableError" in capsys.readouterr().err
     assert (root / "lessons" / "sessions" / "s.jsonl").read_text() == noted != ""
+
+
+def test_a_condition_that_is_never_met_is_refused_where_it_is_said(tmp_path: Path) -> None:
+    """LES-8, LES-10: before anything is made or asked."""
+    command = [*HOOK[:4], "add", "Sign every commit", "--tool", "Bash(git *)", "--store", str(tmp_path / "store")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "state Bash, and git as words of the context" in done.stderr
+    assert not (tmp_path / "store").exists()

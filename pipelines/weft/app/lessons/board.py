@@ -29,7 +29,7 @@ FOLDER = "lessons"
 BOARD = "board.sqlite"
 """Where the table lies in a store."""
 
-VERSION = 5
+VERSION = 6
 _MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
 _STEMS = 2_000  # words of a context that are looked up
 _ABANDONED_S = 5.0  # a table that is this much older than what it was made from is kept by nobody

@@ -48,6 +48,7 @@ from weft.settings import Settings, require_store
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
+_REFUSED = {"sensitive", "never_met"}  # whoever says it; other problems are named, and it is said all the same
 _MOST_LOOKED_AT = 10_000  # lessons: a quarter of a second
 
 
@@ -95,7 +96,8 @@ def add(
     """Say a lesson; said by others before, it is said once more. Prints its id.
 
     Vague advice is said all the same, and stderr says what is wrong with it; also where agents are not told it for
-    certain, such as one that somebody has contradicted. Secrets and personal data are refused.
+    certain, such as one that somebody has contradicted. Secrets and personal data are refused, and so are conditions
+    that can never be met.
     """
     conditions = Conditions(
         tools=tuple(tool or ()), files=tuple(file or ()), actions=tuple(action or ()), words=tuple(word or ())
@@ -112,7 +114,7 @@ def add(
     )
     settings = options.settings(bootstrap=bootstrap)
     problem = problem_of(lesson, settings.lessons)
-    if problem is not None and problem.reason == "sensitive":
+    if problem is not None and problem.reason in _REFUSED:
         raise InvalidLessonError([problem.detail])
     if problem is not None:
         note(f"weft: {problem.detail}; it is said all the same")
