@@ -130,9 +130,8 @@ class LessonTexts:
     def compare(self, one: Lesson, other: Lesson, settings: DuplicateSettings) -> Comparison:
         """What two lessons are to each other: under conditions that exclude each other never the same or opposed."""
         comparison = compare(self.of(one), self.of(other), Thresholds(settings.proposed, settings.bound))
-        if comparison.relation in {TextRelation.SAME, TextRelation.OPPOSITE} and exclude(
-            one.conditions, other.conditions
-        ):
+        decided = comparison.relation in {TextRelation.SAME, TextRelation.OPPOSITE} or comparison.rivals
+        if decided and exclude(one.conditions, other.conditions):
             relation = TextRelation.PROPOSED if comparison.relation is TextRelation.SAME else TextRelation.OTHER
             return Comparison(relation, comparison.shared, "under conditions that exclude each other")
         return comparison

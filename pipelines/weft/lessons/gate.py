@@ -167,7 +167,8 @@ def pass_gate(
     refused: list[RejectedLesson] = []
     for lesson in lessons:
         problem = problem_of(lesson, settings)
-        relations = {texts.compare(lesson, each, settings.duplicates).relation for each in injected}
+        compared = (texts.compare(lesson, each, settings.duplicates) for each in injected)
+        relations = {each.relation for each in compared if not each.rivals}
         if problem is None and relations & {TextRelation.SAME, TextRelation.PROPOSED}:
             problem = RejectedLesson(
                 "injected", "expected something new, found what an injected lesson says: confirm that"

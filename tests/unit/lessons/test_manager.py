@@ -171,3 +171,16 @@ def test_a_condition_that_can_be_met_is_taken(conditions: Conditions) -> None:
     """LES-6, LES-8."""
     lesson = Lesson(section="s", content="Pin the base image by its digest", conditions=conditions)
     assert apply(add(lesson), book=LessonBook()).errors == ()
+
+
+def test_two_values_in_one_place_are_proposed_to_a_person() -> None:
+    """LES-13: neither merged nor in conflict; nothing is proposed where their files exclude each other."""
+    one, other = a_lesson("Use PostgreSQL for the session store"), a_lesson("Use MySQL for the session store")
+    applied = apply(add(one), add(other), book=LessonBook())
+    assert [each.kind for each in applied.accepted] == [OperationKind.ADD] * 2
+    assert (applied.conflicts, [each[:2] for each in applied.proposals]) == ((), [(other.id, one.id)])
+    here, there = (
+        a_lesson(f"Install packages with {tool}", files=(files,))
+        for tool, files in (("npm", "docs/"), ("pnpm", "web/"))
+    )
+    assert apply(add(here), add(there), book=LessonBook()).proposals == ()

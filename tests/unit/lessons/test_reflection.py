@@ -153,6 +153,15 @@ def test_the_opposite_of_an_injected_lesson_is_a_lesson_of_its_own() -> None:
     ]
 
 
+def test_another_value_than_an_injected_lesson_has_is_a_lesson_of_its_own() -> None:
+    """LES-6, LES-13: it corrects what was told."""
+    episode = [EpisodeStep("From now on, use MySQL for the session store.")]
+    injected = [a_lesson("Use PostgreSQL for the session store")]
+    assert [each.content for each in REFLECTOR.reflect(episode, injected).proposals] == [
+        "Use MySQL for the session store"
+    ]
+
+
 def test_a_vague_directive_is_refused_with_its_reason() -> None:
     """LES-6: nobody can follow or break it."""
     found = REFLECTOR.reflect([EpisodeStep("Remember to be more careful next time.")], [])

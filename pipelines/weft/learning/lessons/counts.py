@@ -330,8 +330,8 @@ class LessonCounts:
     @cached_property
     def lone(self) -> bool:
         """Whether one person alone ever said anything of lessons: nobody is there to be protected from them."""
-        night = principal_fingerprint(NIGHT)
-        return sum(self._principals[code] != night for code in np.unique(self.principal).tolist()) <= 1
+        people = {self._principals[code] for code in np.unique(self.principal).tolist()}
+        return len(people - {principal_fingerprint(NIGHT)}) <= 1
 
     def _faded(self, day: Ints) -> Floats:
         days, places = np.unique(day, return_inverse=True)
