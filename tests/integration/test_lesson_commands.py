@@ -174,6 +174,8 @@ def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> N
     assert f"it contradicts {lesson.strip()}" in opposite
     assert "now and then" in agents.both("add", "Look at the diff before a merge", "--tool", "Git")[1]
     assert "; single commits are read\n" in agents.run("show", known.strip())
+    foreign = agents.both("add", "Signiere die Tags vor dem Merge", "--tool", "Git", "--source", "user_correction")[1]
+    assert "recognised in English alone" in foreign
     assert "expected at most 2,000 characters" in agents.refused("contradict", known.strip(), "--why", "x" * 2_001)
 
 

@@ -12,7 +12,7 @@ from weft.domain.lesson import Conditions, Lesson
 from weft.lessons.duplicates import MOST_FORMS, LessonTexts, pattern_forms
 from weft.lessons.sensitive import require_storable
 from weft.wording.comparison import TextRelation
-from weft.wording.lexicon import DENYING_VERBS, IDLE, NEGATIONS
+from weft.wording.lexicon import ABSOLUTES, AUXILIARIES, CONDITIONS, DECIDING, DENYING_VERBS, IDLE, NEGATIONS, ORDER
 from weft.wording.words import words_of
 
 if TYPE_CHECKING:
@@ -156,6 +156,17 @@ def _working_tool(tool: str) -> str:
     if "(" in tool and rest:
         return f"state {name}, and {' '.join(part.strip('*:') for part in rest)} as words of the context"
     return f"state {' and '.join([name, *rest])}" + (", each by itself" if rest else "")
+
+
+_ENGLISH = IDLE | NEGATIONS | DENYING_VERBS | ABSOLUTES | CONDITIONS | ORDER | AUXILIARIES | DECIDING
+_SHARE = 0.2  # of a text's words that are small ones or verbs of instructions: one in five is, of the tersest English
+
+
+def in_english(text: str, settings: LessonSettings) -> bool:
+    """Whether a text is English by its words; opposites are recognised in no other language (LES-13)."""
+    words = [word for word in words_of(text) if word.isalpha()]
+    verbs = settings.atomicity.verbs
+    return sum(word in _ENGLISH or word in verbs for word in words) >= _SHARE * len(words)
 
 
 def pass_gate(

@@ -397,3 +397,25 @@ def test_a_condition_that_is_never_met_is_refused_where_it_is_said(tmp_path: Pat
     assert (done.returncode, done.stdout) == (1, "")
     assert "state Bash, and git as words of the context" in done.stderr
     assert not (tmp_path / "store").exists()
+
+
+CJK = {  # by what an agent is about to do
+    "部署前运行测试": "部署前先运行测试",
+    "我要提交代码，先格式化": "提交代码之前要格式化",
+    "デプロイの前にﾃｽﾄを実行": "デプロイの前にテストを実行する",
+    "배포 테스트 실행": "배포 전에 테스트를 실행하세요",
+}
+
+
+@pytest.mark.parametrize("context", CJK)
+def test_lessons_without_blanks_between_words_are_told_by_their_words(context: str, tmp_path: Path) -> None:
+    """LES-8, LES-10: by two letters in a row, as search reads them; others are not told."""
+    partition = Partition(tmp_path)
+    contents = [*CJK.values(), "Run the tests before you deploy"]
+    lessons = [Lesson(section="cjk", content=each, source=LessonSource.USER_CORRECTION) for each in contents]
+    partition.feed([lesson_added(each) for each in lessons], cuts=False)
+    partition.publish()
+    write_board(root_of(partition), SETTINGS)
+    told, noted = answered_to([json.dumps({"context": context}).encode()], root_of(partition))
+    assert [each for each in contents if each in told.decode()] == [CJK[context]]
+    assert noted == b""

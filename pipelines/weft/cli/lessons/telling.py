@@ -42,7 +42,7 @@ from weft.domain.lesson import (
 from weft.feedback.events.lesson_events import lesson_text
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.lessons.duplicates import ConflictChecker
-from weft.lessons.gate import problem_of
+from weft.lessons.gate import in_english, problem_of
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.settings import Settings, require_store
 
@@ -137,6 +137,11 @@ def _warn(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> None:
     then = beliefs.of(lesson.id)
     if then is not None and then.status is not LessonStatus.ACTIVE:
         note(f"weft: {_injection_note(then)}")
+    if not in_english(lesson.content, settings.lessons):
+        note(
+            "weft: what contradicts a lesson is recognised in English alone: agents may be told this beside its "
+            "opposite; `weft lessons list` shows what is there"
+        )
     for other in _opposed(lesson, beliefs, settings):
         note(f"weft: {_conflict_note(lesson, other)}")
 
