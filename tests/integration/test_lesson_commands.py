@@ -139,6 +139,21 @@ def test_an_agents_hooks_tell_what_fits_and_learn_what_came_of_it(agents: Agents
 
 
 @pytest.mark.timeout(300)
+def test_half_an_emoji_in_a_transcript_costs_nothing_but_itself(agents: Agents, tmp_path: Path) -> None:
+    """LES-6, LES-10: what is said before and behind it reaches the store."""
+    transcript = tmp_path / "transcript.jsonl"
+    said = [
+        "No. Never reboot the ledger during a settlement run.",
+        "No, never use the \ud83d old bundler, always use the new bundler",
+        "No. Never restart the voucher service during a settlement run.",
+    ]
+    turns = [{"type": "user", "message": {"role": "user", "content": each}} for each in said]
+    transcript.write_text("".join(json.dumps(turn) + "\n" for turn in turns), encoding="utf-8")
+    agents.hook(hook_event_name="Stop", session_id="half \ud83d", transcript_path=str(transcript))
+    agents.await_("list", until=lambda printed: "reboot the ledger" in printed and "voucher service" in printed)
+
+
+@pytest.mark.timeout(300)
 def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> None:
     """LES-3, LES-10: what was contradicted stays retired when it is said again, and its sayer learns of it."""
     said = ("add", "Squash the commits before a merge", "--tool", "Git")
@@ -159,6 +174,8 @@ def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> N
     assert f"it contradicts {lesson.strip()}" in opposite
     assert "now and then" in agents.both("add", "Look at the diff before a merge", "--tool", "Git")[1]
     assert "; single commits are read\n" in agents.run("show", known.strip())
+    foreign = agents.both("add", "Signiere die Tags vor dem Merge", "--tool", "Git", "--source", "user_correction")[1]
+    assert "recognised in English alone" in foreign
     assert "expected at most 2,000 characters" in agents.refused("contradict", known.strip(), "--why", "x" * 2_001)
 
 

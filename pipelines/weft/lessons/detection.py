@@ -1,8 +1,9 @@
 """What a user says of lessons that were injected: contradiction, confirmation, failure (LES-5).
 
 A sentence counts where it says so by an explicit phrase of the settings and names what one lesson is about, and no
-other lesson as much. Quotations, code, questions and conditions do not count. Precision comes before recall: more than
-half of what people say is missed, since it is said in other words.
+other lesson as much. "You forgot the migrations" names what one lesson wants done, and nothing else. Quotations, code,
+questions and conditions do not count. Precision comes before recall: more than half of what people say is missed, since
+it is said in other words.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from weft.domain.lesson import Lesson, LessonResult
 from weft.wording.lexicon import sure_stem
-from weft.wording.text import is_denying, named
+from weft.wording.text import Text, is_denying, named
 from weft.wording.words import words_of
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ _QUOTED = re.compile(
 )
 _SENTENCE = re.compile(r"[^.!?\n]*(?:[.](?=\w)[^.!?\n]*)*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
 _ANAPHORA = re.compile(r"\b(?:that|this|the|your) (?:\w+ )?(?:lesson|rule|advice|instruction)\b")
+_OMITTED = frozenset(map(sure_stem, ("forget", "miss", "skip", "ignore", "overlook", "fail")))
 _VERB = 0.5  # what a verb tells of a lesson, beside a thing: "use" and "set" stand in every second one
 
 
@@ -127,6 +129,8 @@ class Detector:
                 places += [(behind.group(), behind.end())] if behind else []
                 places.append((before, sentence.end()))
             nearest = self._nearest(places, subjects)
+            if nearest is None and result is LessonResult.FAILURE:
+                nearest = subjects.left_out(sentence.group(), sentence.end())
             if nearest is None or (result is LessonResult.FAILURE and _obeyed(injections[nearest[0]].lesson, lowered)):
                 continue
             place, shared, end = nearest
@@ -170,6 +174,20 @@ class _Subjects:
         if any(lesson.id in sentence for lesson in self._lessons):
             return [float(lesson.id in sentence) for lesson in self._lessons]
         return [self._weight(stems & mentioned) / (self._weight(stems) or 1.0) for stems in self._stems]
+
+    def left_out(self, sentence: str, end: int) -> tuple[int, float, int] | None:
+        """The one lesson that wants done what a sentence says was forgotten, where it names nothing else."""
+        mentioned = frozenset(named(sentence))
+        about = mentioned - _OMITTED
+        if not about or (about == mentioned and not any(map(is_denying, words_of(sentence)))):
+            return None
+        texts = [Text(lesson.content) for lesson in self._lessons]
+        wanting = [
+            at
+            for at, text in enumerate(texts)
+            if about & text.objects and about <= text.objects | text.deeds and not text.denial[0]
+        ]
+        return (wanting[0], self.shares(sentence)[wanting[0]], end) if len(wanting) == 1 else None
 
     def _weight(self, stems: frozenset[str]) -> float:
         return sum(self._weights[stem] for stem in sorted(stems))

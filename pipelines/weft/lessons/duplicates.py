@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _SLACK = 1e-9  # a share of words is no exact number
 _WILD = re.compile(r"[*?\[]")
+_ENDS_WILD = re.compile(r"[*?\]]")
 _AT_ONCE = 2_000_000  # pairs that are compared together: some hundred megabytes
 
 
@@ -129,9 +130,8 @@ class LessonTexts:
     def compare(self, one: Lesson, other: Lesson, settings: DuplicateSettings) -> Comparison:
         """What two lessons are to each other: under conditions that exclude each other never the same or opposed."""
         comparison = compare(self.of(one), self.of(other), Thresholds(settings.proposed, settings.bound))
-        if comparison.relation in {TextRelation.SAME, TextRelation.OPPOSITE} and exclude(
-            one.conditions, other.conditions
-        ):
+        decided = comparison.relation in {TextRelation.SAME, TextRelation.OPPOSITE} or comparison.rivals
+        if decided and exclude(one.conditions, other.conditions):
             relation = TextRelation.PROPOSED if comparison.relation is TextRelation.SAME else TextRelation.OTHER
             return Comparison(relation, comparison.shared, "under conditions that exclude each other")
         return comparison
@@ -175,16 +175,52 @@ def _one_tool(one: str, other: str) -> bool:
     return fnmatchcase(one, other) or fnmatchcase(other, one)
 
 
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+MOST_FORMS = 64
+"""Patterns that one with braces stands for; of more the braces are taken for letters."""
+
+
+def pattern_forms(pattern: str) -> list[str]:
+    """The patterns of files that one stands for: each with one choice of its braces; a folder is all that lies in it.
+
+    Examples:
+        >>> pattern_forms("src/*.{ts,tsx}"), pattern_forms("./gen/")
+        (['src/*.ts', 'src/*.tsx'], ['gen/**'])
+    """
+    plain = _BEFORE_PATHS.sub("", pattern.replace("\\", "/"))
+    forms = [f"{plain}**" if plain.endswith("/") else plain]
+    while any(map(_BRACES.search, forms)):
+        if len(forms) > MOST_FORMS:
+            return [plain]
+        forms = [each for form in forms for each in _chosen(form)]
+    return forms
+
+
+_BEFORE_PATHS = re.compile(r"^(?:~?/|\.{1,2}/)+")  # where a path begins is not asked: its end is
+
+
+def _chosen(form: str) -> list[str]:
+    braces = _BRACES.search(form)
+    if braces is None:
+        return [form]
+    return [form[: braces.start()] + choice + form[braces.end() :] for choice in braces[1].split(",")]
+
+
 def _one_file(one: str, other: str) -> bool:
-    """Whether one path may meet both patterns: what stands fixed at their beginnings, and at their ends, agrees.
+    """Whether one path may meet both patterns."""
+    return any(_one_form(left, right) for left in pattern_forms(one) for right in pattern_forms(other))
+
+
+def _one_form(one: str, other: str) -> bool:
+    """Whether what stands fixed at the beginnings of two patterns, and at their ends, agrees.
 
     A pattern without a folder is about names, wherever they are.
     """
     if "/" in one and "/" in other:
-        heads = [_WILD.split(each.removeprefix("./").removeprefix("/"))[0] for each in (one, other)]
+        heads = [_WILD.split(each)[0] for each in (one, other)]
         if not (heads[0].startswith(heads[1]) or heads[1].startswith(heads[0])):
             return False
-    tails = [_WILD.split(each)[-1] for each in (one, other)]
+    tails = [_ENDS_WILD.split(each)[-1] for each in (one, other)]
     return tails[0].endswith(tails[1]) or tails[1].endswith(tails[0])
 
 

@@ -22,7 +22,7 @@ from typing import Protocol
 
 from weft.domain.lesson import Lesson, LessonId, LessonPriority
 from weft.domain.lesson_match import BelievedLesson, ChosenLesson, LessonMatch, MatchedCondition
-from weft.lessons.duplicates import ConflictChecker
+from weft.lessons.duplicates import ConflictChecker, pattern_forms
 from weft.lessons.settings import DuplicateSettings
 from weft.wording.lexicon import sure_stem
 from weft.wording.text import named
@@ -58,19 +58,35 @@ class ToolUse:
 
 @lru_cache(maxsize=4096)
 def file_pattern(pattern: str) -> re.Pattern[str]:
-    """What a pattern of files meets: `*` and `?` within a name, `**` across folders.
+    """What a pattern of files meets: `*`, `?` and `[ab]` within a name, `**` across folders, `{a,b}` either.
 
-    One without a slash is about the file's name; others are about the end of its path.
+    One without a slash is about the file's name; others are about the end of its path, and one that ends in a slash is
+    about all that lies in that folder.
 
     Examples:
         >>> places = [("*.py", "src/app/main.py"), ("migrations/**", "db/migrations/1.sql"), ("src/*.py", "src/a/b.py")]
         >>> [bool(file_pattern(pattern).search(path)) for pattern, path in places]
         [True, True, False]
+        >>> places = [("*.{ts,tsx}", "a/b.tsx"), ("gen/", "api/gen/v1/a.go"), ("[a-c]?.sql", "b1.sql")]
+        >>> [bool(file_pattern(pattern).search(path)) for pattern, path in places]
+        [True, True, True]
     """
-    parts = re.split(r"(\*\*/?|\*|\?)", pattern.replace("\\", "/").removeprefix("./").removeprefix("/"))
-    wild = {"**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
-    body = "".join(wild.get(part) or re.escape(part) for part in parts)
-    return re.compile(rf"(?:^|/){body}$")
+    bodies = "|".join("".join(map(_path_part, _PATH_PARTS.split(form))) for form in pattern_forms(pattern))
+    try:
+        return re.compile(rf"(?:^|/)(?:{bodies})$")
+    except re.error:  # a range that ends before it begins
+        return re.compile(rf"(?:^|/){re.escape(pattern)}$")
+
+
+_PATH_PARTS = re.compile(r"(\*\*/?|\*|\?|\[!?[\w.-]+\])")
+_WILD_PARTS = {"": "", "**": ".*", "**/": "(?:.*/)?", "*": "[^/]*", "?": "[^/]"}
+
+
+def _path_part(part: str) -> str:
+    if part[:1] == "[" and part[-1:] == "]":
+        # Some frameworks name files so: "[id].tsx".
+        return rf"(?:[{part[1:-1].replace('!', '^', 1)}]|{re.escape(part)})"
+    return _WILD_PARTS.get(part) or re.escape(part)
 
 
 class ConditionIndex:
@@ -88,7 +104,7 @@ class ConditionIndex:
         for at, believed in enumerate(lessons):
             conditions = believed.lesson.conditions
             self._group_of.append(groups.setdefault((conditions.tools, conditions.files), len(groups)))
-            actions = frozenset(map(sure_stem, conditions.actions))
+            actions = action_words(believed)
             words = context_words(believed)
             most = weights.enough_words
             self._enough.append((max(1, min(len(actions), most)), max(1, min(len(words), most))))
@@ -178,7 +194,17 @@ class ConditionIndex:
 def context_words(believed: BelievedLesson) -> Collection[str]:
     """Stems of the words that the context is to name: the stated ones, or those of the lesson's own text."""
     stated = believed.lesson.conditions.words
-    return frozenset(map(sure_stem, map(str.casefold, stated)) if stated else named(believed.lesson.content))
+    return _stems(stated) if stated else frozenset(named(believed.lesson.content))
+
+
+def action_words(believed: BelievedLesson) -> Collection[str]:
+    """Stems of the words that say what is to be done."""
+    return _stems(believed.lesson.conditions.actions)
+
+
+def _stems(stated: Sequence[str]) -> frozenset[str]:
+    """Stems of stated words, each as a context has it: of "git push" both."""
+    return frozenset(sure_stem(word) for each in stated for word in words_of(each))
 
 
 _FURTHER = 3  # times as many are looked at as are wanted: some are not drawn

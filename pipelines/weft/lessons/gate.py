@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from weft.domain.errors import InvalidLessonError
-from weft.domain.lesson import Lesson
-from weft.lessons.duplicates import LessonTexts
+from weft.domain.lesson import Conditions, Lesson
+from weft.lessons.duplicates import MOST_FORMS, LessonTexts, pattern_forms
 from weft.lessons.sensitive import require_storable
 from weft.wording.comparison import TextRelation
-from weft.wording.lexicon import DENYING_VERBS, IDLE, NEGATIONS
+from weft.wording.lexicon import ABSOLUTES, AUXILIARIES, CONDITIONS, DECIDING, DENYING_VERBS, IDLE, NEGATIONS, ORDER
 from weft.wording.words import words_of
 
 if TYPE_CHECKING:
@@ -100,20 +100,73 @@ if TYPE_CHECKING:
 class RejectedLesson:
     """A lesson that is not taken, and why: never with its text, which may hold a secret."""
 
-    reason: str  # short stable code: "sensitive", "not_atomic", "injected" or "invalid"
+    reason: str  # short stable code: "sensitive", "never_met", "not_atomic", "injected" or "invalid"
     detail: str  # what was expected, what was found, and what to do
 
 
 def problem_of(lesson: Lesson, settings: LessonSettings) -> RejectedLesson | None:
-    """What keeps a lesson out: anything that must not be stored, vagueness, several instructions in one."""
+    """What keeps a lesson out: anything that must not be stored, conditions that are never met, vagueness, several
+    instructions in one.
+    """
     try:
         require_storable(lesson)
     except InvalidLessonError as error:
         return RejectedLesson("sensitive", str(error))
+    if unmet := next(never_met(lesson.conditions), None):
+        return RejectedLesson("never_met", unmet)
     measure = atomicity(lesson.content, settings)
     if measure.score < settings.atomicity.least:
         return RejectedLesson("not_atomic", f"expected one exact instruction, found: {'; '.join(measure.reasons)}")
     return None
+
+
+_NO_NAME = re.compile(r"[(){}|^$,]|\.[*+]")  # of a tool: a rule of permissions, a list or a regular expression
+_NO_PATTERN = re.compile(r"^[!^]|\$$|\||\.[*+]\\|[@+!?*]\(|\{\d+\.\.\d+\}")  # another language of patterns
+_CHOICE = re.compile(r"\{[^{}]*,[^{}]*\}")
+_NEXT_PATTERN = re.compile(r",(?:\s|[*./])")
+
+
+def never_met(conditions: Conditions) -> Iterator[str]:
+    """Which conditions no tool use can meet, and the form that works.
+
+    Examples:
+        >>> next(never_met(Conditions(tools=("Bash(git *)",))))
+        "tool: expected the name of one tool, found 'Bash(git *)': state Bash, and git as words of the context"
+    """
+    for tool in conditions.tools:
+        if _NO_NAME.search(tool):
+            yield f"tool: expected the name of one tool, found {tool!r}: {_working_tool(tool)}"
+    for file in conditions.files:
+        if _NO_PATTERN.search(file) or _NEXT_PATTERN.search(_CHOICE.sub("", file)):
+            yield (
+                f"file: expected one pattern such as *.py, src/** or *.{{ts,tsx}}, found {file!r}: "
+                "state each by itself, with * for any part of a name"
+            )
+        elif len(pattern_forms(file)) == 1 and _CHOICE.search(file):
+            yield f"file: expected at most {MOST_FORMS} choices of braces, found {file!r}: state several patterns"
+    for name in ("actions", "words"):
+        for word in getattr(conditions, name):
+            if not words_of(word):
+                yield f"{name.removesuffix('s')}: expected a word, found {word!r}: state one that the context names"
+
+
+def _working_tool(tool: str) -> str:
+    globbed = re.sub(r"\.[*+]", "*", tool)
+    name, *rest = [part for part in re.split(r"[(){}|^$,\s]+", globbed) if part.strip("*:")] or ["its name"]
+    if "(" in tool and rest:
+        return f"state {name}, and {' '.join(part.strip('*:') for part in rest)} as words of the context"
+    return f"state {' and '.join([name, *rest])}" + (", each by itself" if rest else "")
+
+
+_ENGLISH = IDLE | NEGATIONS | DENYING_VERBS | ABSOLUTES | CONDITIONS | ORDER | AUXILIARIES | DECIDING
+_SHARE = 0.2  # of a text's words that are small ones or verbs of instructions: one in five is, of the tersest English
+
+
+def in_english(text: str, settings: LessonSettings) -> bool:
+    """Whether a text is English by its words; opposites are recognised in no other language (LES-13)."""
+    words = [word for word in words_of(text) if word.isalpha()]
+    verbs = settings.atomicity.verbs
+    return sum(word in _ENGLISH or word in verbs for word in words) >= _SHARE * len(words)
 
 
 def pass_gate(
@@ -125,7 +178,8 @@ def pass_gate(
     refused: list[RejectedLesson] = []
     for lesson in lessons:
         problem = problem_of(lesson, settings)
-        relations = {texts.compare(lesson, each, settings.duplicates).relation for each in injected}
+        compared = (texts.compare(lesson, each, settings.duplicates) for each in injected)
+        relations = {each.relation for each in compared if not each.rivals}
         if problem is None and relations & {TextRelation.SAME, TextRelation.PROPOSED}:
             problem = RejectedLesson(
                 "injected", "expected something new, found what an injected lesson says: confirm that"

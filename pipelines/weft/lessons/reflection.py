@@ -1,15 +1,16 @@
 """What an episode teaches: what its user says explicitly, as a correction or as a rule (LES-6).
 
-The rules are deterministic and prefer silence: a lesson that should not be there is believed at once, and one that was
-missed is said again. What commands that failed teach, and what people say in other words, takes a model behind an
-OpenAI-compatible endpoint, which takes the place of the rules; who calls it is a port.
+The rules are deterministic and prefer silence: one that was missed is said again. A clause is taken with its sentence,
+or not at all: half of it says something else. What a person states as a rule for good is a correction; all else that
+the rules make is a proposal, which has to prove itself. What commands that failed teach, and what people say in other
+words, takes a model behind an OpenAI-compatible endpoint, which takes the place of the rules; who calls it is a port.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
@@ -19,15 +20,31 @@ from weft.domain.lesson import ANYWHERE, Conditions, Lesson, LessonKind, LessonP
 from weft.lessons.detection import unquoted
 from weft.lessons.gate import RejectedLesson, pass_gate
 from weft.lessons.sensitive import sensitive_parts
+from weft.wording.text import named
 from weft.wording.words import stem_of, words_of
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
 
-_SENTENCES = re.compile(r"(?<=[.!?])\s+|\n+")
+_BREAKS = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|\n+")  # "e.g." ends no sentence
+_WRAPPED = re.compile(
+    r"(?<=[\w,)])[ \t]*\n[ \t]*(?=[^\W\d_A-Z])|(?<=,)[ \t]*\n(?=[ \t]*\S)"
+)  # one sentence on two lines
 _URGENT = re.compile(r"\b(?:never|must|critical|compliance|security|production)\b|!", re.IGNORECASE)
 _BEGINS = re.compile(r"^(?:no[,.!]? )?(?:please,? )?$", re.IGNORECASE)
 _OBLIGES = re.compile(r"\b(?:must|needs?|should|shall|has to|have to)\b", re.IGNORECASE)
+_FOR_GOOD = re.compile(
+    r"\b(?:from now on|going forward|in (?:the )?future|for the future|as a rule|ever|whenever|(?:each|every) time"
+    r"|in (?:this|our) (?:project|repo|repository|team|codebase))\b",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"^(?:(?:no|yes|ok|okay|please|and|but|so|also)\b[,.!]? +)+", re.IGNORECASE)
+_ENDS_CLAUSE = (",", ";", ":")
+# And what else goes without saying; "since" and the like only where a comma says that they give a reason.
+_REASON = re.compile(
+    r",? (?:because|so that|as we agreed)\b.*$|(?:[,;]| [-–—]) (?:otherwise|since|this is|it is|read it|fetch it)\b.*$"
+    r"|,? (?:again|please)[\s.!]*$"
+)
 _GENERAL = "general"  # the section of what a user said
 
 
@@ -83,8 +100,8 @@ class RuleReflector:
                 blocks = self._knowledge_of(step)
                 lessons += blocks
                 if step.speaker == "user" and not blocks:
-                    for sentence in _SENTENCES.split(unquoted(step.text)):
-                        lessons += self._of_sentence(sentence.strip(), last)
+                    for sentence, written in _sentences(step.text):
+                        lessons += self._of_sentence(sentence, written, last)
             except InvalidLessonError as error:
                 refused.append(RejectedLesson("invalid", str(error)))
         passed, rejected = pass_gate(lessons, injected, self._settings)
@@ -95,7 +112,7 @@ class RuleReflector:
             _lesson(
                 block["rule"],
                 block.group().strip(),
-                source=LessonSource.KNOWLEDGE_BLOCK,
+                source=LessonSource.KNOWLEDGE_BLOCK if step.speaker == "user" else LessonSource.AGENT_INFERENCE,
                 reasoning="It was stated as a rule.",
             )
             for pattern in self._knowledge
@@ -103,19 +120,27 @@ class RuleReflector:
             if block.group().startswith("```") or self._imperative(block["rule"]) or _OBLIGES.search(block["rule"])
         ]
 
-    def _of_sentence(self, sentence: str, last: EpisodeStep | None) -> list[Lesson]:
-        """The lesson that a sentence states; none, or one."""
+    def _of_sentence(self, sentence: str, written: str, last: EpisodeStep | None) -> list[Lesson]:
+        """The lesson that a sentence states; none, or one.
+
+        Args:
+            sentence: With blanks in the place of what is quoted.
+            written: As it stands.
+        """
         if not sentence or self._excluded.search(sentence):
             return []
         for pattern in self._corrections:
-            if (match := pattern.search(sentence)) and (rule := self._rule(match)):
+            if (match := pattern.search(sentence)) and (rule := self._rule(match, written)):
                 conditions = conditions_of(last) if last else ANYWHERE
-                return [_lesson(rule, sentence, conditions=conditions, missed="past" in _stated(match))]
+                lasting = _FOR_GOOD.search(sentence) or rule.lower().startswith(("always ", "never "))
+                source = LessonSource.USER_CORRECTION if lasting or "general" in _stated(match) else _ONCE
+                missed = "past" in _stated(match)
+                return [_lesson(rule, written, source=source, conditions=conditions, missed=missed)]
         return []
 
-    def _rule(self, match: re.Match[str]) -> str | None:
-        """What a sentence says as an instruction; None where it is none."""
-        groups = _stated(match)
+    def _rule(self, match: re.Match[str], written: str) -> str | None:
+        """What a sentence says as an instruction; None where it is none, or only with what stands before it."""
+        groups = {name: written[slice(*match.span(name))] for name in _stated(match)}
         if "general" in groups:
             return groups["general"]
         rule = groups["rule"].strip()
@@ -130,7 +155,14 @@ class RuleReflector:
         sure = before.endswith(("forgot to ", "forget to ", "sure to ", "remember to ")) or (
             "deny" in groups and _BEGINS.search(match.string[: match.start("deny")])
         )
-        return rule if len(groups["rule"].split()) > 1 and (sure or self._imperative(rule)) else None
+        if len(groups["rule"].split()) < 2 or not (sure or self._imperative(rule)):
+            return None
+        begins = next((match.start(name) for name in ("deny", "always") if name in groups), match.start())
+        front = written[:begins].rstrip()
+        if not named(front):
+            return rule
+        # "In tests, never sleep" holds in tests; "when you deployed, you forgot to …" is no instruction.
+        return _OPENING.sub("", written) if front.endswith(_ENDS_CLAUSE) and "past" not in groups else None
 
     def _base(self, rule: str) -> str:
         """The instruction in "quoted the variables" and in "using tabs"."""
@@ -143,6 +175,22 @@ class RuleReflector:
         while tokens and tokens[0] in {"always", "never", "do", "not", "don't"}:
             tokens = tokens[1:]
         return len(tokens) > 1 and stem_of(tokens[0]) in self._verbs
+
+
+_ONCE = LessonSource.AGENT_INFERENCE
+"""What a person said of one piece of work: that it holds beyond is inferred."""
+
+
+def _sentences(text: str) -> Iterator[tuple[str, str]]:
+    """The sentences of a text, with blanks for what is quoted, and as they stand."""
+    plain = _WRAPPED.sub(lambda match: " " * len(match.group()), unquoted(text))
+    start = 0
+    for stop, after in [*(match.span() for match in _BREAKS.finditer(plain)), (len(plain), len(plain))]:
+        part = plain[start:stop]
+        first, last = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
+        if first < last:
+            yield plain[first:last], " ".join(text[first:last].split("\n"))
+        start = after
 
 
 def _stated(match: re.Match[str]) -> dict[str, str]:
@@ -159,7 +207,7 @@ def _lesson(
     reasoning: str = "The user said so.",
 ) -> Lesson:
     content = _tidied(rule)
-    denies = source is LessonSource.USER_CORRECTION and content.lower().startswith(("never", "do not", "avoid"))
+    denies = source is not LessonSource.KNOWLEDGE_BLOCK and content.lower().startswith(("never", "do not", "avoid"))
     return Lesson(
         section=_GENERAL,
         content=content,
@@ -174,11 +222,7 @@ def _lesson(
 
 
 def _tidied(rule: str) -> str:
-    text = re.sub(
-        r",? (?:otherwise|because|since|so that|as we agreed|please|again|this is|it is|read it|fetch it)\b.*$",
-        "",
-        rule.strip(),
-    )
+    text = _REASON.sub("", rule.strip())
     text = text.strip(" .!,;:-–—")
     return text[:1].upper() + text[1:]
 

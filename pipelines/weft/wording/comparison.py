@@ -3,7 +3,8 @@
 Vectors cannot tell: "always squash" and "never squash" lie as near as two ways to say one thing. So texts are taken
 apart. They are the same where they name the same, deny the same, and agree in signs, numbers, flags and order. They are
 opposites where they are about the same and disagree in one of these. What they are about decides first: another
-environment, another end or another name is another matter, and neither says anything of the other.
+environment, another end or another name is another matter, and neither says anything of the other. Of else equal
+sentences with two words in one place nothing tells whether these are two answers or two matters: a person is asked.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from functools import cached_property
 from itertools import chain
 
 from weft.wording.lexicon import DENYING_VERBS, NEGATIONS, beside, excluding, meaning_of, sure_stem
-from weft.wording.text import VALUES, Kind, Text, Way
+from weft.wording.text import VALUES, Kind, Text, Way, is_idle
 
 _DENYING = frozenset(map(sure_stem, NEGATIONS | DENYING_VERBS | {"out", "free"}))
 _QUOTE = re.compile(r"(?<!\w)['\"](?=\w)")
+_ANSWERS = "perhaps two answers in one place"
+_SLOT = 2  # words of a name: "Visual Studio", "MySQL 8"
 _SLACK = 1e-9  # a share of words is no exact number
 
 
@@ -40,6 +43,7 @@ class Comparison:
     relation: TextRelation
     shared: float  # share of what both name that both have, in [0, 1] (Dice), opposites with it
     why: str  # the words that decided
+    rivals: bool = False  # whether what is proposed is that one of both answers holds, and not that they are one
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +66,18 @@ def compare(one: Text, other: Text, thresholds: Thresholds) -> Comparison:
     differences = _Differences(one, other)
     shared = differences.shared
     if one.words != other.words or differences.spelt or differences.quoted:
-        if shared < thresholds.least - _SLACK:
+        if shared < thresholds.least - _SLACK and not _slot(one, other):
             return Comparison(TextRelation.OTHER, shared, "they are about other things")
         for relation, reasons in (
             (TextRelation.OPPOSITE, differences.order()),
             (TextRelation.OTHER, differences.subjects()),
             (TextRelation.OPPOSITE, differences.opposed()),
+            (TextRelation.PROPOSED, differences.two_answers()),
             (TextRelation.OTHER, differences.apart()),
             (TextRelation.PROPOSED, differences.doubts(thresholds.bound)),
         ):
             if why := next(reasons, None):
-                return Comparison(relation, shared, why)
+                return Comparison(relation, shared, why, rivals=why.startswith(_ANSWERS))
     return Comparison(TextRelation.SAME, shared, "the same words, denials, numbers and order")
 
 
@@ -81,10 +86,38 @@ def may_be_about_the_same(one: Text, other: Text, least: float) -> bool:
     both, every = len(one.content & other.content), len(one.content) + len(other.content)
     if 2 * both >= least * every - _SLACK:
         return True
+    if both and max(len(one.content), len(other.content)) - both <= _SLOT and _slot(one, other):
+        return True
     if 2 * (both + 1) >= least * every - _SLACK and one.values - other.values and other.values - one.values:
         return True
     theirs = other.every
     return any(not excluding(stem).isdisjoint(theirs) for stem in one.every - theirs)
+
+
+def _slot(one: Text, other: Text) -> tuple[str, str] | None:
+    """The one place in which else equal texts name something else: a word or two that both alone have."""
+    ours, theirs = one.stems, other.stems
+    front = _alike(ours, theirs)
+    back = _alike(ours[front:][::-1], theirs[front:][::-1])
+    left, right = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
+    tells = not any(map(is_idle, (*left, *right)))
+    if not (tells and 1 <= len(left) <= _SLOT and 1 <= len(right) <= _SLOT and one.content & other.content):
+        return None
+    done_to = one.objects.issuperset(left) and other.objects.issuperset(right)
+    if done_to and all(_is_code(stem, text) for text, stems in ((one, left), (other, right)) for stem in stems):
+        return None  # "call open()", "call close()": code that something is done to is another matter
+    return " ".join(left), " ".join(right)
+
+
+def _alike(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """With how many of the same words both begin."""
+    return next(
+        (at for at, pair in enumerate(zip(ours, theirs, strict=False)) if len({*pair}) > 1), min(len(ours), len(theirs))
+    )
+
+
+def _is_code(stem: str, text: Text) -> bool:
+    return any(sign in stem for sign in "._/#$") or f"{text.named_as(stem)}(" in text.text.casefold()
 
 
 class _Differences:
@@ -144,6 +177,11 @@ class _Differences:
         values = [(left, right) for kind, left, right in self._exchanged if kind in VALUES]
         if values and (self._ours | self._theirs) <= {*chain.from_iterable(values)}:
             yield f"in one place: {self._pairs(values)}"
+
+    def two_answers(self) -> Iterator[str]:
+        """What stands in one place of else equal texts: perhaps two answers, of which one holds."""
+        if slot := _slot(self._one, self._other):
+            yield f"{_ANSWERS}: {self._pairs([slot])}"
 
     def apart(self) -> Iterator[str]:
         """What one has in the place of something else, so that the two are about different things."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise, takewhile
 
 from weft.wording import lexicon
 from weft.wording.lexicon import AUXILIARIES, DENYING_VERBS, IDLE, denies, meaning_of, sure_stem
@@ -204,6 +204,21 @@ class Text:
         clauses = [[word for word, _ in read_words(clause)] for clause in CLAUSES.split(self.text)]
         first = (next((word for word in words if word not in _BEFORE_DEEDS), "") for words in clauses)
         return frozenset(sure_stem(word) for word in first if word and not is_idle(word))
+
+    @cached_property
+    def objects(self) -> frozenset[str]:
+        """Stems of what the first deed is done to: what stands behind it, up to a word such as "before" or "in".
+
+        Examples:
+            >>> sorted(Text("Before starting the API, run the migrations of the shop in CI").objects)
+            ['migration', 'shop']
+        """
+        for clause in CLAUSES.split(self.text):
+            words = list(dropwhile(_BEFORE_DEEDS.__contains__, (word for word, _ in read_words(clause))))
+            if words and not is_idle(words[0]):
+                behind = takewhile(lambda word: word not in _ENDS_CONTRAST | {"by", "into", "from"}, words[1:])
+                return frozenset(named_by(list(behind)))
+        return frozenset()
 
     @cached_property
     def neighbours(self) -> frozenset[frozenset[str]]:

@@ -7,7 +7,11 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
-_CHINESE = "\u3005\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"  # Japanese and Korean, too
+_CHINESE = (  # Japanese and Korean, too: Han, kana and Hangul as search has them, without signs between words
+    "\u1100-\u11ff\u3005-\u3007\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3130-\u318f"
+    "\u3400-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_NARROW = re.compile("[\uff66-\uff9f]+|[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]+")  # kana, and letters as wide as Han
 _RUN = re.compile(f"[{_CHINESE}]+")
 # "C++" and "main.py" are one word, and so are ".env", "@types", "*.go" and "$HOME": what stands before is a part of it.
 _WORD = (
@@ -53,6 +57,7 @@ def written_words(text: str) -> list[str]:
     """
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).replace("’", "'")
+        text = _NARROW.sub(lambda run: unicodedata.normalize("NFKC", run.group()), text)
     return [word for match in _TOKEN.finditer(text) for word in _parts(match.group(), ends=match.end() == len(text))]
 
 

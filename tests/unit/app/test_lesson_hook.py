@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
+import os
 import random
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
 from tests.support.feedback_events import NOON, SETTINGS, lesson_added, lesson_changed, lesson_outcome
 from tests.support.session_store import Partition
 from weft.app.lessons.board import Board, live_token
@@ -61,8 +64,11 @@ def root_of(partition: Partition) -> Path:
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, given: bytes, *arguments: str) -> int:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
-    return hook.answer(arguments)
+    with tempfile.TemporaryFile("w+") as stdin:
+        stdin.buffer.write(given)
+        stdin.seek(0)
+        monkeypatch.setattr(sys, "stdin", stdin)
+        return hook.answer(arguments)
 
 
 def test_the_table_answers_as_the_lessons_in_memory_do(partition: Partition) -> None:
@@ -110,13 +116,14 @@ def test_what_is_printed_is_noted_for_the_end_of_the_session(
 @pytest.mark.parametrize(
     ("given", "arguments"),
     [
+        (b"", ()),
         (b"no json", ()),
         (b"[1]", ()),
         (b"{}", ("--colour", "blue")),
         (b"{}", ("--budget", "many")),
         (b'{"tool": "Bash"}', ("--store", "/nowhere/at/all")),
     ],
-    ids=["no JSON", "no object", "an unknown option", "no number", "no store"],
+    ids=["nothing", "no JSON", "no object", "an unknown option", "no number", "no store"],
 )
 def test_an_agent_goes_on_whatever_is_wrong(
     given: bytes, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -126,6 +133,83 @@ def test_an_agent_goes_on_whatever_is_wrong(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "expected" in printed.err.removeprefix("weft lessons hook: ")
+
+
+@pytest.fixture
+def told_store(tmp_path: Path) -> Path:
+    """A store with one lesson, which any tool use that names it is told."""
+    partition = Partition(tmp_path)
+    lesson = Lesson(section="db", content="Drop the index before a bulk load", source=LessonSource.USER_CORRECTION)
+    partition.feed([lesson_added(lesson)], cuts=False)
+    partition.publish()
+    return write_board(root_of(partition), SETTINGS).parents[1]
+
+
+HOOK = [sys.executable, "-m", "weft", "lessons", "hook", "--store"]
+ASKED = b'{"tool": "Bash", "context": "drop the index"}'
+
+
+def answered_to(pieces: list[bytes], root: Path) -> tuple[bytes, bytes]:
+    """What a hook prints, on both streams, while its input stays open."""
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([*HOOK, str(root)], cwd=ROOT, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for piece in pieces:
+            process.stdin.write(piece)
+            process.stdin.flush()
+        printed = process.stdout.read(), process.stderr.read()
+        assert process.wait() == 0
+    return printed
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [ASKED],
+        [b'{"tool": "Bash",', b' "context": "drop the index"}\n'],
+        [b'\xef\xbb\xbf {"context": "drop the index", "more": "' + b"x" * 200_000 + b'"}'],
+        [b'{"tool_name": "Ba\\ud83dsh", "context": "drop the index \\ud83d", "session_id": "\\uDC4D"}'],
+        [b'{"tool": "Ba\xffsh", "context": "drop the index \xed\xa0\xbd"}'],
+        [b'{"context": "drop the index"}\n{"context": '],
+    ],
+    ids=["at once", "in two", "a long one", "half an emoji", "no UTF-8", "and the next"],
+)
+def test_one_whole_object_is_answered_though_the_pipe_stays_open(pieces: list[bytes], told_store: Path) -> None:
+    """LES-10: an agent that waits for the answer does not close it."""
+    told, noted = answered_to(pieces, told_store)
+    assert told.startswith(b"## db\n")
+    assert noted == b""
+
+
+@pytest.mark.parametrize("given", [b"", b'{"tool": "Bash", ', b"[1]"], ids=["nothing", "half an object", "none"])
+def test_an_agent_that_writes_no_object_is_left(given: bytes, told_store: Path) -> None:
+    """LES-10: whoever leaves the pipe open is not waited for."""
+    told, noted = answered_to([given], told_store)
+    assert told == b""
+    assert b"expected one JSON object on stdin" in noted
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full"])
+def test_closed_streams_stop_no_agent(closed: str, told_store: Path) -> None:
+    """LES-10: the exit code is 0, and there is no traceback."""
+    command = ["sh", "-c", f'exec "$@" {closed}', "sh", *HOOK, str(told_store)]
+    given = b"no object" if "2>" in closed else ASKED
+    done = subprocess.run(command, cwd=ROOT, input=given, capture_output=True, check=False)
+    assert done.returncode == 0
+    assert b"Traceback" not in done.stderr
+    assert (b"expected one JSON object on stdin" in done.stderr) is (closed == "<&-")
+
+
+def test_what_is_printed_is_utf_8_whatever_the_locale_says(told_store: Path) -> None:
+    """LES-9, LES-10: an agent reads JSON, and the signs before lessons are no ASCII."""
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [*HOOK, str(told_store)]
+    done = subprocess.run(command, cwd=ROOT, input=ASKED, capture_output=True, check=True, env=ascii_only)
+    assert "Drop the index" in done.stdout.decode()
+    assert not done.stdout.isascii()
+    assert done.stderr == b""
 
 
 def test_what_an_agent_states_in_another_form_is_read_or_passed_over(
@@ -226,6 +310,22 @@ def test_a_transcript_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
     assert [note.startswith("expected a transcript, found no file") for note in notes] == [True, True]
 
 
+def test_half_an_emoji_costs_nothing_but_itself(tmp_path: Path) -> None:
+    """LES-5, LES-10: UTF-8 carries no half, so that no event would; whole ones stay as they are."""
+    parts = [
+        {"type": "text", "text": "Cut \ud83d here"},
+        {"type": "tool_use", "name": "Ba\udc4dsh", "input": {"command": "echo \ud83d", "file_path": "\udc4d.py"}},
+        {"type": "tool_result", "content": "\ud83d"},
+        {"type": "text", "text": "\U0001f44d C:\\ud83d"},
+    ]
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text(json.dumps({"type": "user", "message": {"role": "user", "content": parts}}))
+    steps = [turn.step for turn in read_transcript(str(transcript), pytest.fail)]
+    assert [steps[0].text, steps[3].text] == ["Cut \ufffd here", "\U0001f44d C:\\ud83d"]
+    assert (steps[1].tool, steps[1].files, steps[2].output) == ("Ba\ufffdsh", ("\ufffd.py",), "\ufffd")
+    assert steps[1].text == "echo \ufffd \ufffd.py"
+
+
 def user_line(text: object, **facts: object) -> str:
     return json.dumps({"type": "user", "message": {"role": "user", "content": text}, **facts}, ensure_ascii=False)
 
@@ -298,3 +398,34 @@ def test_the_table_is_read_wherever_the_store_lies(name: str, tmp_path: Path) ->
     partition.publish()
     assert Board(write_board(tmp_path / name)).token == live_token(tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_condition_that_is_never_met_is_refused_where_it_is_said(tmp_path: Path) -> None:
+    """LES-8, LES-10: before anything is made or asked."""
+    command = [*HOOK[:4], "add", "Sign every commit", "--tool", "Bash(git *)", "--store", str(tmp_path / "store")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "state Bash, and git as words of the context" in done.stderr
+    assert not (tmp_path / "store").exists()
+
+
+CJK = {  # by what an agent is about to do
+    "部署前运行测试": "部署前先运行测试",
+    "我要提交代码，先格式化": "提交代码之前要格式化",
+    "デプロイの前にﾃｽﾄを実行": "デプロイの前にテストを実行する",
+    "배포 테스트 실행": "배포 전에 테스트를 실행하세요",
+}
+
+
+@pytest.mark.parametrize("context", CJK)
+def test_lessons_without_blanks_between_words_are_told_by_their_words(context: str, tmp_path: Path) -> None:
+    """LES-8, LES-10: by two letters in a row, as search reads them; others are not told."""
+    partition = Partition(tmp_path)
+    contents = [*CJK.values(), "Run the tests before you deploy"]
+    lessons = [Lesson(section="cjk", content=each, source=LessonSource.USER_CORRECTION) for each in contents]
+    partition.feed([lesson_added(each) for each in lessons], cuts=False)
+    partition.publish()
+    write_board(root_of(partition), SETTINGS)
+    told, noted = answered_to([json.dumps({"context": context}).encode()], root_of(partition))
+    assert [each for each in contents if each in told.decode()] == [CJK[context]]
+    assert noted == b""

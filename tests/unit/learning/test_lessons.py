@@ -178,6 +178,27 @@ def test_one_principal_moves_a_lesson_less_than_three() -> None:
     assert flood.observations == PRIOR.daily
 
 
+@pytest.mark.parametrize("source", LessonSource)
+@pytest.mark.parametrize("apart", [0, 1, 3], ids=["one day", "days in a row", "a week"])
+def test_three_failures_of_a_lone_user_retire_a_lesson(source: LessonSource, apart: int) -> None:
+    """LES-3, LRN-20: nobody else is there to say so, or to be protected; what helps as often stays."""
+    lesson, said = a_lesson(source), "ada"
+    told: list[LessonEvent] = [lesson_added(lesson, principal=said)]
+    failed = [
+        lesson_outcome(lesson.id, "failure", principal=said, event_id=f"f{n}", ts=NOON - apart * n * DAY_MS)
+        for n in range(3)
+    ]
+    belief = of(believed([*told, *failed]), lesson.id)
+    assert belief.status is LessonStatus.RETIRED
+    assert belief.reason.startswith("it fails")
+    helped = [lesson_outcome(lesson.id, "success", principal=said, event_id=f"s{n}") for n in range(3)]
+    assert of(believed([*told, *failed, *helped]), lesson.id).status is not LessonStatus.RETIRED
+    if source is LessonSource.USER_CORRECTION:
+        assert of(believed([*told, *failed[:2]]), lesson.id).status is not LessonStatus.RETIRED
+        others = lesson_added(a_lesson(LessonSource.OTHER, LessonPriority.LOW), principal="bob")
+        assert of(believed([*told, others, *failed]), lesson.id).status is not LessonStatus.RETIRED
+
+
 def test_urgent_lessons_are_active_from_a_lower_bound_on() -> None:
     """LES-3: what is critical or high is used sooner."""
     plain, urgent = (

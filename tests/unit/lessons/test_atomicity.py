@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.lessons import labelled, settings
-from weft.lessons.gate import atomicity, vague
+from weft.lessons.gate import atomicity, in_english, vague
 
 SETTINGS = settings().lessons
 LEAST = SETTINGS.atomicity.least
@@ -74,3 +74,21 @@ def test_good_lessons_pass() -> None:
     """LES-6: of the labelled pairs nearly all."""
     texts = [pair[side] for pair in labelled("pairs", held_out=True) for side in ("left", "right")]
     assert sum(atomicity(text, SETTINGS).score >= LEAST for text in texts) >= 0.98 * len(texts)
+
+
+def test_few_english_lessons_are_taken_for_another_language() -> None:
+    """LES-13: `add` says of others that their opposites are not recognised."""
+    english = {pair[side] for pair in labelled("pairs", held_out=True) for side in ("left", "right")}
+    assert sum(not in_english(each, settings().lessons) for each in english) <= 0.02 * len(english)
+    others = [
+        "部署前先运行测试",
+        "デプロイの前にテストを実行する",
+        "배포 전에 테스트를 실행하세요",
+        "Führe die Tests vor dem Deploy aus",
+        "Niemals auf main pushen",
+        "Toujours lancer les tests avant de déployer",
+        "Ne pas utiliser npm dans ce projet",
+        "Ejecuta siempre las pruebas antes de desplegar",
+        "Запускай тесты перед деплоем",
+    ]
+    assert not any(in_english(each, settings().lessons) for each in others)

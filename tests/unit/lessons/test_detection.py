@@ -66,6 +66,31 @@ def test_between_two_lessons_that_are_as_near_none_is_meant() -> None:
     assert one.injection.lesson == lessons[1]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "you forgot the migrations again",
+        "You skipped the migrations.",
+        "You didn't run the migrations again!",
+        "Why have you still not run the migrations? You missed the migrations.",
+    ],
+)
+def test_what_a_lesson_wants_done_and_was_forgotten_is_its_failure(text: str) -> None:
+    """LES-5: people name what was left out, and no more of the lesson."""
+    (one,) = said(text)
+    assert (one.result, one.injection.lesson.content) == (LessonResult.FAILURE, MIGRATIONS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["you forgot the api again", "you forgot the tests again", "you forgot the migrations of the wiki", "you forgot"],
+)
+def test_what_was_forgotten_beside_what_a_lesson_wants_done_is_no_failure_of_it(text: str) -> None:
+    """LES-5: before what it is done, or something else, is another matter."""
+    injections = [Injection("i", a_lesson(MIGRATIONS)), Injection("j", a_lesson("Never commit the migrations folder"))]
+    assert DETECTOR.detect([Utterance(text)], injections) == []
+
+
 def test_a_reminder_of_what_a_lesson_forbids_is_no_contradiction() -> None:
     """LES-5: "never" against "never" agrees."""
     injections = [Injection("i", a_lesson("Never force-push to main"))]

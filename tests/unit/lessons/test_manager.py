@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.lessons import a_lesson, settings
 from weft.domain.errors import InvalidLessonError
-from weft.domain.lesson import Lesson, LessonId, LessonResult
+from weft.domain.lesson import Conditions, Lesson, LessonId, LessonResult
 from weft.lessons.manager import Applied, LessonBook, LessonOperation, OperationKind, SkillManager
 
 MANAGER = SkillManager(settings().lessons)
@@ -130,3 +130,57 @@ def test_operations_are_read_from_plain_values() -> None:
     with pytest.raises(InvalidLessonError) as refused:
         LessonOperation.from_fields({"kind": "explode", "lesson": 3, "why": 4, "result": "fine"})
     assert sorted(problem.split(":")[0] for problem in refused.value.problems) == ["kind", "lesson", "result", "why"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "works"),
+    [
+        (Conditions(tools=("Bash(git *)",)), "state Bash, and git as words of the context"),
+        (Conditions(tools=("Bash(npm run test:*)",)), "state Bash, and npm run test as words of the context"),
+        (Conditions(tools=("Edit|Write",)), "state Edit and Write, each by itself"),
+        (Conditions(tools=("Edit, Write",)), "state Edit and Write, each by itself"),
+        (Conditions(tools=("mcp__db__.*",)), "state mcp__db__*"),
+        (Conditions(tools=("^Bash$",)), "state Bash"),
+        (Conditions(files=("*.ts,*.tsx",)), "state each by itself"),
+        (Conditions(files=("*.ts, b.tsx",)), "state each by itself"),
+        (Conditions(files=("!*.md",)), "with * for any part of a name"),
+        (Conditions(files=(r".*\.py$",)), "with * for any part of a name"),
+        (Conditions(files=("@(a|b).ts",)), "with * for any part of a name"),
+        (Conditions(files=("{a,b}" * 20,)), "state several patterns"),
+        (Conditions(words=("—",)), "state one that the context names"),
+    ],
+)
+def test_a_condition_that_is_never_met_is_refused_with_the_form_that_works(conditions: Conditions, works: str) -> None:
+    """LES-1, LES-6, LES-8: whoever says such a lesson would wait for it for ever."""
+    lesson = Lesson(section="s", content="Pin the base image by its digest", conditions=conditions)
+    applied = apply(add(lesson), book=LessonBook())
+    assert not applied.accepted
+    (error,) = applied.errors
+    assert works in error.problem
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        Conditions(tools=("Bash", "mcp__*", "functions.bash", "[BE]*")),
+        Conditions(files=("*.{ts,tsx}", "gen/", "app/(group)/[id].tsx", "a,b.txt", ".env*", "**/*.py", "*,v")),
+        Conditions(words=("c++", "git push", "--force", "部署")),
+    ],
+)
+def test_a_condition_that_can_be_met_is_taken(conditions: Conditions) -> None:
+    """LES-6, LES-8."""
+    lesson = Lesson(section="s", content="Pin the base image by its digest", conditions=conditions)
+    assert apply(add(lesson), book=LessonBook()).errors == ()
+
+
+def test_two_values_in_one_place_are_proposed_to_a_person() -> None:
+    """LES-13: neither merged nor in conflict; nothing is proposed where their files exclude each other."""
+    one, other = a_lesson("Use PostgreSQL for the session store"), a_lesson("Use MySQL for the session store")
+    applied = apply(add(one), add(other), book=LessonBook())
+    assert [each.kind for each in applied.accepted] == [OperationKind.ADD] * 2
+    assert (applied.conflicts, [each[:2] for each in applied.proposals]) == ((), [(other.id, one.id)])
+    here, there = (
+        a_lesson(f"Install packages with {tool}", files=(files,))
+        for tool, files in (("npm", "docs/"), ("pnpm", "web/"))
+    )
+    assert apply(add(here), add(there), book=LessonBook()).proposals == ()

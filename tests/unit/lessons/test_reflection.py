@@ -83,9 +83,65 @@ def test_a_proposal_says_where_it_comes_from() -> None:
     assert lesson.content == lesson.missed == "Add an index on the foreign key column"
     assert lesson.span == "You forgot to add an index on the foreign key column."
     assert lesson.conditions == Conditions(tools=("Edit",), files=("*.sql",))
-    assert (lesson.source, lesson.kind) == (LessonSource.USER_CORRECTION, LessonKind.CHECKLIST)
+    assert (lesson.source, lesson.kind) == (LessonSource.AGENT_INFERENCE, LessonKind.CHECKLIST)
     assert lesson.reasoning
     assert REFLECTOR.reflect(episode, []) == REFLECTOR.reflect(episode, [])
+
+
+def contents_of(text: str) -> list[str]:
+    return [lesson.content for lesson in reflected({"turns": [{"user": text}]}).proposals]
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        ("use port 8001, never port 8000, since the proxy has it", []),
+        ("use port 8001,\nnever port 8000, since the proxy has it", []),
+        ("No, use port 8001, never use port 8000, since the proxy has it", ["Use port 8001, never use port 8000"]),
+        ("In tests, never use a fixed delay", ["In tests, never use a fixed delay"]),
+        ("When you deployed the shop you forgot to run the smoke test.", []),
+        ("For deploys, from now on use the canary script.", ["For deploys, from now on use the canary script"]),
+        ('Never use "npm install" in CI.', ['Never use "npm install" in CI']),
+        ("Never merge branches open since last week.", ["Never merge branches open since last week"]),
+        ("Always sign commits unless stated otherwise.", ["Always sign commits unless stated otherwise"]),
+        ("Never start the import again from the first page.", ["Never start the import again from the first page"]),
+        ("Never use tabs, e.g. in the build files.", ["Never use tabs, e.g. in the build files"]),
+        ("No, never use tabs because the linter objects.", ["Never use tabs"]),
+    ],
+)
+def test_a_clause_is_taken_with_its_sentence_or_not(text: str, contents: list[str]) -> None:
+    """LES-6: half a sentence, cut at a comma, a line's end, a quotation or a word such as "since", is no lesson."""
+    assert contents_of(text) == contents
+
+
+@pytest.mark.parametrize(
+    ("text", "source"),
+    [
+        ("Never restart the voucher service during a settlement run.", LessonSource.USER_CORRECTION),
+        ("You should always squash commits before merging.", LessonSource.USER_CORRECTION),
+        ("From now on, don't push to main.", LessonSource.USER_CORRECTION),
+        ("In this project, we use pnpm over npm.", LessonSource.USER_CORRECTION),
+        ("Every endpoint needs a rate limit.", LessonSource.USER_CORRECTION),
+        ("Rule: sign every release.", LessonSource.KNOWLEDGE_BLOCK),
+        ("You forgot to run the migrations.", LessonSource.AGENT_INFERENCE),
+        ("Don't push to main!", LessonSource.AGENT_INFERENCE),
+        ("Use tabs instead of spaces.", LessonSource.AGENT_INFERENCE),
+        ("Next time, run the linter before pushing.", LessonSource.AGENT_INFERENCE),
+    ],
+)
+def test_only_a_rule_for_good_is_believed_at_once(text: str, source: LessonSource) -> None:
+    """LES-2, LES-6: what was said of one piece of work starts below what is active, also where it is urgent."""
+    (lesson,) = reflected({"turns": [{"user": text}]}).proposals
+    assert lesson.source is source
+    prior = settings().priors.lessons
+    assert (prior.sources[lesson.source] >= prior.active) is (source is not LessonSource.AGENT_INFERENCE)
+    assert prior.sources[LessonSource.AGENT_INFERENCE] < prior.active_urgent
+
+
+def test_a_rule_that_the_agent_states_is_a_proposal() -> None:
+    """LES-2, LES-6: no person said so."""
+    (lesson,) = REFLECTOR.reflect([EpisodeStep("Rule: sign every release.", "agent")], []).proposals
+    assert lesson.source is LessonSource.AGENT_INFERENCE
 
 
 def test_the_opposite_of_an_injected_lesson_is_a_lesson_of_its_own() -> None:
@@ -94,6 +150,15 @@ def test_the_opposite_of_an_injected_lesson_is_a_lesson_of_its_own() -> None:
     injected = [a_lesson("Always squash commits before merging")]
     assert [lesson.content for lesson in REFLECTOR.reflect(episode, injected).proposals] == [
         "Never squash commits before merging"
+    ]
+
+
+def test_another_value_than_an_injected_lesson_has_is_a_lesson_of_its_own() -> None:
+    """LES-6, LES-13: it corrects what was told."""
+    episode = [EpisodeStep("From now on, use MySQL for the session store.")]
+    injected = [a_lesson("Use PostgreSQL for the session store")]
+    assert [each.content for each in REFLECTOR.reflect(episode, injected).proposals] == [
+        "Use MySQL for the session store"
     ]
 
 

@@ -200,3 +200,32 @@ def test_lessons_that_nothing_calls_for_are_not_shown() -> None:
     questions: list[str] = json.loads((LABELLED / "unrelated.json").read_text(encoding="utf-8"))
     silent = sum(find(lessons, ToolUse(text=question)) == [] for question in questions)
     assert silent >= 0.9 * len(questions)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "met", "unmet"),
+    [
+        ("*.{ts,tsx}", ["src/a.ts", "b.tsx"], ["a.js", "a.{ts,tsx}"]),
+        ("src/{api,web/{a,b}}/**", ["src/api/x.go", "src/web/b/x.go"], ["src/web/x.go"]),
+        ("gen/", ["gen/a.go", "api/gen/v1/a.go"], ["gen", "regen/a.go"]),
+        ("./gen/*.go", ["gen/a.go", "/repo/gen/a.go"], ["gen/v1/a.go"]),
+        ("~/notes/*.md", ["/home/ada/notes/a.md"], ["/home/ada/a.md"]),
+        ("000[0-4]_*.sql", ["db/0003_b.sql"], ["db/0007_b.sql"]),
+        ("[!a]?.py", ["bc.py"], ["ab.py"]),
+        ("app/[id].tsx", ["app/[id].tsx", "app/d.tsx"], ["app/x.tsx"]),
+        ("[z-a].py", ["[z-a].py"], ["b.py"]),
+        ("a+b(1).txt", ["a+b(1).txt"], ["aab1.txt"]),
+    ],
+)
+def test_a_pattern_of_files_is_met_as_it_is_written(pattern: str, met: list[str], unmet: list[str]) -> None:
+    """LES-8: as shells and agents write patterns."""
+    lesson = a_lesson("Generate", files=(pattern,))
+    assert [find([lesson], ToolUse("Edit", (path,))) for path in met] == [["Generate"]] * len(met)
+    assert [find([lesson], ToolUse("Edit", (path,))) for path in unmet] == [[]] * len(unmet)
+
+
+def test_a_condition_of_several_words_is_met_where_the_context_has_them() -> None:
+    """LES-8: of "git push" each word, whatever stands beside it."""
+    lesson = a_lesson("Ask the owner", words=("git push",), actions=("force push!",))
+    assert find([lesson], ToolUse(text="git commit && git push --force")) == ["Ask the owner"]
+    assert find([lesson], ToolUse(text="bake bread")) == []

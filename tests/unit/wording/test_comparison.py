@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.lessons import a_lesson, settings
-from weft.lessons.duplicates import compare_lessons
+from weft.lessons.duplicates import DuplicateIndex, compare_lessons
 from weft.wording.comparison import TextRelation, Thresholds, compare
 from weft.wording.text import Text
 from weft.wording.words import stem_of, written_words
@@ -169,3 +169,26 @@ def test_words_of_chinese_japanese_and_korean_are_pairs_of_letters() -> None:
 def test_a_stem_stands_for_forms_of_one_word(one: str, other: str) -> None:
     """LES-13: stems of stemmers for search are coarser, and made one of two of these."""
     assert stem_of(one) != stem_of(other)
+
+
+SLOTS = [
+    ("Use PostgreSQL for the session store", "Use MySQL for the session store"),
+    ("Use postgresql for sessions", "Use mysql for sessions"),
+    ("Install packages with npm", "Install packages with pnpm"),
+    ("Use node.js for scripts", "Use deno for scripts"),
+    ("Use PostgreSQL 14 for the session store", "Use MySQL 8 for the session store"),
+    ("Edit with Visual Studio on Windows", "Edit with Vim on Windows"),
+    ("Write docs in English", "Write docs in German"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SLOTS)
+def test_two_values_in_one_place_are_for_a_person(one: str, other: str) -> None:
+    """LES-13: of else equal sentences perhaps one alone holds; nothing merges them."""
+    assert relation(one, other) is TextRelation.PROPOSED
+    compared = compare(Text(one), Text(other), Thresholds(0.6))
+    assert compared.rivals
+    index = DuplicateIndex(settings().lessons.duplicates)
+    index.add(a_lesson(one))
+    index.add(a_lesson(other))
+    assert [each.relation for *_, each in index.pairs()] == [TextRelation.PROPOSED]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -28,10 +29,26 @@ FOLDER = "lessons"
 BOARD = "board.sqlite"
 """Where the table lies in a store."""
 
-VERSION = 5
+VERSION = 6
 _MOST = 100  # lessons looked at, the likeliest first: several times as many as are shown
 _STEMS = 2_000  # words of a context that are looked up
 _ABANDONED_S = 5.0  # a table that is this much older than what it was made from is kept by nobody
+
+
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w|u[dD][89a-fA-F]\w\w|.)", re.DOTALL)
+_HALF = 6  # characters of half a pair, as JSON escapes it; a pair has twelve, and other escapes are cut to two
+
+
+def without_halves(text: str) -> str:
+    r"""JSON in which half of an emoji, which no UTF-8 carries, is the replacement character.
+
+    Examples:
+        >>> json.loads(without_halves(r'["\ud83d cut", "\ud83d\udc4d whole", "C:\\ud83d"]'))
+        ['� cut', '👍 whole', 'C:\\ud83d']
+    """
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda escape: r"\ufffd" if len(escape.group()) == _HALF else escape.group(), text)
 
 
 def note_injection(root: Path, session: str, use: ToolUse, shown: Sequence[ChosenLesson]) -> str:

@@ -18,11 +18,10 @@ from weft.domain.errors import WeftError
 from weft.domain.lesson_match import BelievedLesson
 from weft.learning.evidence import day_of
 from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.lessons.finding import context_words
+from weft.lessons.finding import action_words, context_words
 from weft.lessons.prompt import MOST_LESSONS
 from weft.runtime.clock import system_clock
 from weft.settings import Settings, load_settings
-from weft.wording.lexicon import sure_stem
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +72,7 @@ def _fill(connection: sqlite3.Connection, beliefs: LessonBeliefs, settings: Sett
 def _keys(believed: BelievedLesson) -> set[tuple[str, str]]:
     conditions = believed.lesson.conditions
     tools = {("wild" if _WILD & set(tool) else "tool", tool.casefold()) for tool in conditions.tools}
-    stems = {*map(sure_stem, conditions.actions), *context_words(believed)}
+    stems = {*action_words(believed), *context_words(believed)}
     return tools | {("file", pattern) for pattern in conditions.files} | {("stem", stem) for stem in stems}
 
 

@@ -28,14 +28,15 @@ class LessonPair:
     @property
     def says(self) -> str:
         """What they are to each other, for people."""
-        conflict = self.comparison.relation is TextRelation.OPPOSITE
-        return "contradicts" if conflict else "perhaps means the same as"
+        if self.comparison.relation is TextRelation.OPPOSITE:
+            return "contradicts"
+        return "perhaps contradicts" if self.comparison.rivals else "perhaps means the same as"
 
     @property
     def commands(self) -> list[str]:
         """What can be done."""
         one, other = self.lesson.id, self.other.id
-        if self.comparison.relation is TextRelation.OPPOSITE:
+        if self.comparison.relation is TextRelation.OPPOSITE or self.comparison.rivals:
             return [f"weft lessons retire {one}", f"weft lessons retire {other}", f"weft lessons apart {one} {other}"]
         return [f"weft lessons merge {one} {other}", f"weft lessons apart {one} {other}"]
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from weft.app.lessons.board import session_file
+from weft.app.lessons.board import session_file, without_halves
 from weft.app.lessons.operations import apply_operations, id_made_of, lesson_sender, say_operations
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
+from weft.domain.errors import InvalidEventError
 from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson
 from weft.feedback.settings import MS
@@ -75,19 +77,31 @@ def tell_session(
                 of, each.injection_id, each.lessons, principal=sender.principal, tool=each.tool or None, at_ms=each.at
             )
         for hits in detections:
-            sender.producer.lesson_outcome(
-                of,
-                hits.injection.lesson.id,
-                hits.result.value,
-                principal=sender.principal,
-                origin="detection",
-                injection_id=hits.injection.injection_id,
-                span=hits.span[:_SPAN],
-                event_id=hits.outcome_id,
-            )
-        say_operations(sender, operations, event_id=lambda each: _event_id(session, each))
+            with _noted(note):
+                sender.producer.lesson_outcome(
+                    of,
+                    hits.injection.lesson.id,
+                    hits.result.value,
+                    principal=sender.principal,
+                    origin="detection",
+                    injection_id=hits.injection.injection_id,
+                    span=hits.span[:_SPAN],
+                    event_id=hits.outcome_id,
+                )
+        for operation in operations:
+            with _noted(note):
+                say_operations(sender, [operation], event_id=lambda each: _event_id(session, each))
     lessons = sum(each.kind is OperationKind.ADD for each in operations)
     return {"injections": len(injections), "outcomes": len(detections), "lessons": lessons}
+
+
+@contextmanager
+def _noted(note: Callable[[str], None]) -> Iterator[None]:
+    """What the topic takes no event of is noted, and costs itself alone."""
+    try:
+        yield
+    except InvalidEventError as error:
+        note(str(error))
 
 
 _SPAN = 2_000
@@ -160,7 +174,7 @@ def read_transcript(transcript: object, note: Callable[[str], None]) -> list[Tim
     with Path(transcript).open(encoding="utf-8", errors="replace", newline="\n") as lines:
         for line in lines:
             try:
-                record = json.loads(line)
+                record = json.loads(without_halves(line))
             except (ValueError, RecursionError):
                 continue  # one that is written just now
             if isinstance(record, dict) and not any(record.get(name) is True for name in _OF_PROGRAMS):

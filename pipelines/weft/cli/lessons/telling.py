@@ -42,12 +42,13 @@ from weft.domain.lesson import (
 from weft.feedback.events.lesson_events import lesson_text
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.lessons.duplicates import ConflictChecker
-from weft.lessons.gate import problem_of
+from weft.lessons.gate import in_english, problem_of
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.settings import Settings, require_store
 
 LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
+_REFUSED = {"sensitive", "never_met"}  # whoever says it; other problems are named, and it is said all the same
 _MOST_LOOKED_AT = 10_000  # lessons: a quarter of a second
 
 
@@ -95,7 +96,8 @@ def add(
     """Say a lesson; said by others before, it is said once more. Prints its id.
 
     Vague advice is said all the same, and stderr says what is wrong with it; also where agents are not told it for
-    certain, such as one that somebody has contradicted. Secrets and personal data are refused.
+    certain, such as one that somebody has contradicted. Secrets and personal data are refused, and so are conditions
+    that can never be met.
     """
     conditions = Conditions(
         tools=tuple(tool or ()), files=tuple(file or ()), actions=tuple(action or ()), words=tuple(word or ())
@@ -112,7 +114,7 @@ def add(
     )
     settings = options.settings(bootstrap=bootstrap)
     problem = problem_of(lesson, settings.lessons)
-    if problem is not None and problem.reason == "sensitive":
+    if problem is not None and problem.reason in _REFUSED:
         raise InvalidLessonError([problem.detail])
     if problem is not None:
         note(f"weft: {problem.detail}; it is said all the same")
@@ -135,6 +137,11 @@ def _warn(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> None:
     then = beliefs.of(lesson.id)
     if then is not None and then.status is not LessonStatus.ACTIVE:
         note(f"weft: {_injection_note(then)}")
+    if not in_english(lesson.content, settings.lessons):
+        note(
+            "weft: what contradicts a lesson is recognised in English alone: agents may be told this beside its "
+            "opposite; `weft lessons list` shows what is there"
+        )
     for other in _opposed(lesson, beliefs, settings):
         note(f"weft: {_conflict_note(lesson, other)}")
 

@@ -35,6 +35,7 @@ from weft.learning.uses import Uses
 
 ACTIVE, NEEDS_VALIDATION, DORMANT, RETIRED = range(4)
 STATUSES = (LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT, LessonStatus.RETIRED)
+_FAILURES = 2.5  # three that fade: of a week ago each counts .85
 _URGENT = [PRIORITIES.index(each) for each in (LessonPriority.CRITICAL, LessonPriority.HIGH)]
 
 
@@ -176,7 +177,7 @@ class LessonBeliefs:
         urgent = np.isin(self._priority, _URGENT)
         status = np.where(mean >= prior.dormant, NEEDS_VALIDATION, DORMANT)
         status = np.where((mean >= prior.active) | ((mean >= prior.active_urgent) & urgent), ACTIVE, status)
-        return np.where(self.fails | self.unwanted, RETIRED, status)
+        return np.where(self.fails | self.failed | self.unwanted, RETIRED, status)
 
     @cached_property
     def fails(self) -> Flags:
@@ -188,6 +189,15 @@ class LessonBeliefs:
         some = np.flatnonzero((self.counts.counted[:, 1] > 0) & (doubled > a))  # else at most one half
         fails[some] = betainc(a[some], doubled[some], 0.5) >= self._prior.retired
         return fails
+
+    @cached_property
+    def failed(self) -> Flags:
+        """Whether each class failed a lone user three times of late, and hardly did any good: bool (n,).
+
+        Nobody else will say so; of several people it takes more, however good the lesson was to be.
+        """
+        hits, misses = (self.counts.counted / MICRO).T
+        return np.asarray((misses >= _FAILURES) & (3.0 * hits <= misses) & self.counts.lone)
 
     @cached_property
     def unwanted(self) -> Flags:
@@ -320,6 +330,8 @@ class LessonBeliefs:
         elif self.fails[of]:
             times = f"failures counted {prior.failures:g} times"
             reason = f"it fails: P(rate < .5) is at least {prior.retired:g} with {times}"
+        elif self.failed[of]:
+            reason = "it fails: three times of late, and hardly anything good came of it"
         elif of != place and self.status[place] != RETIRED:
             reason = f"merged into {self.counts.ids[of]}; {reason}"
         return reason

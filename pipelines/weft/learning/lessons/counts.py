@@ -143,8 +143,8 @@ class LessonCounts:
     def counted(self) -> Ints:
         """What counts for and against each class today, in micro-units: int64 (n, 2).
 
-        By origin and age; of one principal on one day at most `daily` observations of one class; and a person's last
-        word alone (LES-4, LRN-20).
+        By origin and age; of one principal on one day at most `daily` observations of one class, unless nobody else
+        says anything; and a person's last word alone (LES-4, LRN-20).
         """
         return self._reported + self._typed(self._prior.weights["person"])
 
@@ -316,16 +316,22 @@ class LessonCounts:
         return _Words(lesson[last], day[last], ms[last], good[last], share, [sayings[at][0] for at in last.tolist()])
 
     def _bounded(self, rows: Ints) -> Floats:
-        """The share of each outcome that counts, whoever else is heard (LRN-20)."""
+        """The share of each outcome that counts, so that others are heard (LRN-20)."""
         group, principal, day = self._groups[rows], self.principal[rows], self.day[rows]
-        if not len(rows):
-            return np.zeros(0)
+        if not len(rows) or self.lone:
+            return np.ones(len(rows))
         start = int(day.min())
         days = int(day.max()) - start + 1
         _, number = np.unique((group * len(self._principals) + principal) * days + day - start, return_inverse=True)
         given = np.bincount(number, weights=self.micro[rows])[number] / MICRO
         share = np.minimum(1.0, self._prior.daily / given)
         return np.asarray(share * newcomer_shares(principal, day, group, most=self._prior.newcomers))
+
+    @cached_property
+    def lone(self) -> bool:
+        """Whether one person alone ever said anything of lessons: nobody is there to be protected from them."""
+        people = {self._principals[code] for code in np.unique(self.principal).tolist()}
+        return len(people - {principal_fingerprint(NIGHT)}) <= 1
 
     def _faded(self, day: Ints) -> Floats:
         days, places = np.unique(day, return_inverse=True)
