@@ -72,6 +72,41 @@ def test_texts_with_the_phrase_stand_before_texts_without(
     assert (answer.understanding.signs, answer.understanding.unheld) == ((f'"{phrase}"',), ())
 
 
+PASTED = [
+    ('ENOSPC: System limit for number of file watchers reached, watch "src"', "src"),
+    ('Cannot find module "left-pad" from the entry of the bundle while it is built', "left-pad"),
+    ('rate of requests that failed by handler, rate(requests{job="api"}[5m]), nothing comes', "api"),
+    ('the option "base" is read and the public path of assets stays as before', "base"),
+]
+
+
+@pytest.mark.parametrize("channels", [(Channel.LEXICAL,), (Channel.DENSE, Channel.LEXICAL)])
+@pytest.mark.parametrize(("error", "quoted"), PASTED)
+def test_what_a_pasted_error_quotes_does_not_decide(
+    tmp_path: Path, error: str, quoted: str, channels: tuple[Channel, ...]
+) -> None:
+    """RET-22: the text about the error stays first, and the answer speaks of no sign."""
+    about = error.replace('"', "").replace(quoted, "a folder")
+    texts = [f"Of other things, {quoted}: all is in {quoted}.", f"When it says {about}, this is why.", "Nothing."]
+    answers = [
+        search(tmp_path / name, texts, text, channels=channels)
+        for name, text in (("with", error), ("without", error.replace('"', "")))
+    ]
+    assert [shown(answer)[:2] for answer in answers] == [[1, 0], [1, 0]]
+    assert answers[0].understanding is not None
+    assert answers[0].understanding.signs == answers[0].understanding.unheld == ()
+
+
+def test_words_in_quotes_side_by_side_are_a_bonus(tmp_path: Path) -> None:
+    """RET-22: of texts that hold the same words, the one that holds what a long query quotes stands first."""
+    texts = [
+        "The queue of each dead letter fills while consumers of the broker retry",
+        "The dead letter queue of each fills while consumers of the broker retry",
+    ]
+    answer = search(tmp_path, texts, 'consumers of the broker retry and each "dead letter queue" fills')
+    assert shown(answer) == [1, 0]
+
+
 MARKS = ['""', "“”", "””", "„“", "„”", "‟”", "«»", "»«", "「」", "『』", "＂＂"]
 
 

@@ -81,6 +81,7 @@ _GRAM = 3  # letters: most Thai words have more
 
 _NAME = re.compile(r"[^\W_][\w-]*")
 _JOINED = re.compile(r"\w+(?:[./:\\-]+\w+)+")  # paths, dotted and hyphenated names
+_QUOTED = re.compile(r"[\"“”„«»「『]([^\"“”„«»「」『』]{2,})[\"“”«»」』]")
 _CAPITALS = re.compile(rf"(?<!\w)[{_UPPER}]{{2,}}(?: [{_UPPER}]{{2,}})+(?!\w)")  # IS NULL
 _HUMP = re.compile(rf"(?<=[{_LOWER}0-9])(?=[{_UPPER}])")
 _ACRONYM = re.compile(rf"(?<=[{_UPPER}])(?=[{_UPPER}][{_LOWER}])")
@@ -293,7 +294,7 @@ class ExactQuery:
     # word of a query
     names: tuple[str, ...]
     weak: tuple[str, ...]  # other forms of its words
-    # words that stand side by side in it: of names, operators, and of the whole where that is short
+    # words that stand side by side in it: of names, operators, quotations, and of the whole where that is short
     phrases: tuple[tuple[str, ...], ...]
 
     def weighted(self, weights: WordSettings) -> tuple[tuple[tuple[str, ...], float], ...]:
@@ -319,6 +320,7 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Exac
     sides = [side_by_side(match) for match in (*_JOINED.findall(text), *_CAPITALS.findall(text), *tokens)]
     sides += [split_identifier(token) for token in tokens if names_of[token] and _SEPARATORS.sub("", token).isalpha()]
     sides += [side_by_side(text)] if len(words) <= phrase_words else []
+    sides += map(side_by_side, _QUOTED.findall(text))
     alone = telling if len(words) == 1 else []  # many words of one stem do not outweigh the only one that was typed
     # The stem of such plurals is that of other words: alone, `indices` would find `indicate` before `index`.
     apart = [form for word in alone if word.endswith("ices") for form in _forms_of(word)]

@@ -164,9 +164,11 @@ def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
     A flag has two dashes, or one letter, and is no sign. Where nothing else is asked for, nothing is excluded.
 
     Examples:
-        >>> text, signs = parse_operators('"dead letter" queue +kafka -redis --cache -q')
+        >>> text, signs = parse_operators('"dead letter" queue +kafka -redis')
         >>> text, [sign.typed for sign in signs]
-        ('dead letter queue kafka --cache -q', ['"dead letter"', '+kafka', '-redis'])
+        ('dead letter queue kafka', ['"dead letter"', '+kafka', '-redis'])
+        >>> parse_operators('watcher limit reached, watch "src"')
+        ('watcher limit reached, watch "src"', ())
         >>> [parse_operators(text)[1][0].phrase for text in ("--cache", "IS NOT NULL")]
         [True, True]
         >>> parse_operators("-redis"), parse_operators('5" or - 3 +1 a-b')
@@ -178,9 +180,12 @@ def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
     signs: list[QueryOperator] = []
     pieces: list[str] = []
     end = 0
-    for match in _SIGN.finditer(text):
+    matches = [(match, _quoted(match)) for match in _SIGN.finditer(text)]
+    decides = _is_little_else(text, [quoted for match, quoted in matches if quoted and not match["before"]])
+    for match, quoted in matches:
         before, word = match["before"] or match["sign"], match["word"]
-        quoted = next((match[f"q{at}"] for at in range(len(_PAIRS)) if match[f"q{at}"]), None)
+        if quoted is not None and not before and not decides:
+            continue
         words = quoted if quoted is not None else word.rstrip(_TRAILING)
         if len(words) < 2 or not any(letter.isalnum() for letter in words):
             continue
@@ -193,6 +198,19 @@ def parse_operators(text: str) -> tuple[str, tuple[QueryOperator, ...]]:
     if not any(letter.isalnum() for letter in rest):
         return text, ()
     return rest, tuple(signs)
+
+
+def _quoted(match: re.Match[str]) -> str | None:
+    return next((match[f"q{at}"] for at in range(len(_PAIRS)) if match[f"q{at}"]), None)
+
+
+def _is_little_else(text: str, quoted: Sequence[str]) -> bool:
+    """Whether a query says no more than half as much beside what it quotes, or one word; without its signs' words."""
+    signs = [match["word"] for match in _SIGN.finditer(text) if match["word"] is not None]
+    inside, whole, apart = (
+        sum(word not in STOP_WORDS for part in parts for word in stream(part)) for parts in (quoted, [text], signs)
+    )
+    return whole - apart - inside <= max(1, inside // 2)
 
 
 @dataclass(frozen=True, slots=True)
