@@ -97,8 +97,8 @@ def may_be_about_the_same(one: Text, other: Text, least: float) -> bool:
 def _slot(one: Text, other: Text) -> tuple[str, str] | None:
     """The one place in which else equal texts name something else: a word or two that both alone have."""
     ours, theirs = one.stems, other.stems
-    front = _alike(ours, theirs)
-    back = _alike(ours[front:][::-1], theirs[front:][::-1])
+    front = _shared_words(ours, theirs)
+    back = _shared_words(ours[front:][::-1], theirs[front:][::-1])
     left, right = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
     tells = not any(map(is_idle, (*left, *right)))
     if not (tells and 1 <= len(left) <= _SLOT and 1 <= len(right) <= _SLOT and one.content & other.content):
@@ -109,7 +109,7 @@ def _slot(one: Text, other: Text) -> tuple[str, str] | None:
     return " ".join(left), " ".join(right)
 
 
-def _alike(ours: Sequence[str], theirs: Sequence[str]) -> int:
+def _shared_words(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """With how many of the same words both begin."""
     return next(
         (at for at, pair in enumerate(zip(ours, theirs, strict=False)) if len({*pair}) > 1), min(len(ours), len(theirs))
