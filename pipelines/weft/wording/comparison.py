@@ -100,8 +100,8 @@ def _slot(one: Text, other: Text) -> tuple[str, str] | None:
     front = _shared_words(ours, theirs)
     back = _shared_words(ours[front:][::-1], theirs[front:][::-1])
     left, right = ours[front : len(ours) - back], theirs[front : len(theirs) - back]
-    tells = not any(map(is_idle, (*left, *right)))
-    if not (tells and 1 <= len(left) <= _SLOT and 1 <= len(right) <= _SLOT and one.content & other.content):
+    distinct = not any(map(is_idle, (*left, *right)))
+    if not (distinct and 1 <= len(left) <= _SLOT and 1 <= len(right) <= _SLOT and one.content & other.content):
         return None
     done_to = one.objects.issuperset(left) and other.objects.issuperset(right)
     if done_to and all(_is_code(stem, text) for text, stems in ((one, left), (other, right)) for stem in stems):
