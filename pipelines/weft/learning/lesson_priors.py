@@ -55,6 +55,8 @@ class LessonPrior(Section):
     dormant: Share
     retired: Share
     failures: Annotated[float, Field(ge=1.0)]
+    lone_failures: Annotated[float, Field(gt=0.0)]  # observations against it, of a store that one person alone teaches
+    lone_share: Share  # of the same, of good ones beside them at most
     relevance: LessonRelevancePrior
 
     @model_validator(mode="after")

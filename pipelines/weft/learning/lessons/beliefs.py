@@ -35,7 +35,6 @@ from weft.learning.uses import Uses
 
 ACTIVE, NEEDS_VALIDATION, DORMANT, RETIRED = range(4)
 STATUSES = (LessonStatus.ACTIVE, LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT, LessonStatus.RETIRED)
-_FAILURES = 2.5  # three that fade: of a week ago each counts .85
 _URGENT = [PRIORITIES.index(each) for each in (LessonPriority.CRITICAL, LessonPriority.HIGH)]
 
 
@@ -197,7 +196,8 @@ class LessonBeliefs:
         Nobody else will say so; of several people it takes more, however good the lesson was to be.
         """
         hits, misses = (self.counts.counted / MICRO).T
-        return np.asarray((misses >= _FAILURES) & (3.0 * hits <= misses) & self.counts.lone)
+        prior = self._prior
+        return np.asarray((misses >= prior.lone_failures) & (hits <= prior.lone_share * misses) & self.counts.lone)
 
     @cached_property
     def unwanted(self) -> Flags:

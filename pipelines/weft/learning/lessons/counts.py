@@ -44,6 +44,8 @@ _GOOD = np.array([result.value in GOOD_WORDS for result in RESULTS])
 _SOURCE, _PRIORITY = ({member.value: at for at, member in enumerate(some)} for some in (SOURCES, PRIORITIES))
 _RESULT = {result.value: at for at, result in enumerate(RESULTS)}
 
+_NIGHT = principal_fingerprint(NIGHT)
+
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
@@ -331,7 +333,7 @@ class LessonCounts:
     def lone(self) -> bool:
         """Whether one person alone ever said anything of lessons: nobody is there to be protected from them."""
         people = {self._principals[code] for code in np.unique(self.principal).tolist()}
-        return len(people - {principal_fingerprint(NIGHT)}) <= 1
+        return len(people - {_NIGHT}) <= 1
 
     def _faded(self, day: Ints) -> Floats:
         days, places = np.unique(day, return_inverse=True)
@@ -342,7 +344,7 @@ class LessonCounts:
         """What was said of pairs of lessons that both are known."""
         linked = {code: name.startswith(ALIAS) for prefix in (ALIAS, APART) for code, name in self._named(prefix)}
         rows, same = self._rows_of({code: int(alike) for code, alike in linked.items()})
-        place, night = (self.place, principal_fingerprint(NIGHT)) if len(rows) else ({}, "")
+        place, night = (self.place, _NIGHT) if len(rows) else ({}, "")
         words = []
         for row, alike in zip(rows.tolist(), same.tolist(), strict=True):
             if (other := place.get(self._questions[self.question[row]])) is not None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read once, while mlflow is imported
 
@@ -25,12 +23,13 @@ from pyarrow import csv
 from sqlalchemy.engine import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from weft.domain.errors import TrackingUnavailableError
+from weft.domain.errors import StoreError, TrackingUnavailableError
 from weft.domain.ids import VersionName
 from weft.runtime.mlflow.errors import meaning_of, without_password
 from weft.runtime.mlflow.runs import RecordedRun, uri_of
 from weft.runtime.settings import HTTP_TIMEOUT_S, TrackingSettings
 from weft.runtime.storage.errors import refusal_behind
+from weft.runtime.storage.locks import Patience, locked
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +48,7 @@ _CHATTY = {
 }
 _ERRORS = (MlflowException, SQLAlchemyError, CommandError, OSError, ImportError, UnicodeEncodeError)
 _HTTP_RETRIES = "1"  # of a failed request: the next night or tick tries again anyway
-_MAKING_S = 120.0  # making a database takes seconds, on a busy machine a minute
-_ASK_EVERY_S = 0.1
+_MAKING = Patience(stopped_s=120.0, seconds=120.0)  # making a database takes seconds, on a busy machine a minute
 _PARAMS_PER_BATCH = 100  # MLflow's own limit for one request
 _PARAM_LENGTH = 6_000  # MLflow's own limit for one value
 
@@ -352,26 +350,14 @@ def _database_of(uri: str) -> Path | None:
 @contextlib.contextmanager
 def _alone(database: Path) -> Iterator[None]:
     """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock."""
-    lock, until = database.with_name(f"{database.name}.opening"), time.monotonic() + _MAKING_S
     with contextlib.ExitStack() as holding:
-        with contextlib.suppress(PermissionError):
-            file = holding.enter_context(lock.open("ab"))
-            while not _is_locked(file):
-                if time.monotonic() >= until:
-                    raise TrackingUnavailableError(
-                        f"{lock}: expected its lock within {_MAKING_S:g} s, found it held by another process: wait for "
-                        "it, or end it"
-                    )
-                time.sleep(_ASK_EVERY_S)
+        try:
+            holding.enter_context(locked(database.with_name(f"{database.name}.opening"), _MAKING))
+        except StoreError as error:
+            raise TrackingUnavailableError(str(error)) from error
+        except PermissionError:
+            pass
         yield
-
-
-def _is_locked(file: BinaryIO) -> bool:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 @contextlib.contextmanager
