@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import site
-import socket
 import subprocess
 import sys
 import time
@@ -21,17 +20,12 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from tests.support.ports import free_ports
 from weft import Query, load_settings
 from weft.feedback.events.producer import FeedbackProducer
 from weft.runtime.kafka.broker import EmbeddedBroker
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
 
 
 def answers(url: str, *, within_s: float = 120.0) -> bytes:
@@ -147,7 +141,7 @@ def test_the_wheel_indexes_searches_learns_and_consolidates(
     assert json.loads(installed.weft("status", *store, "--json"))["events_applied"] == 2
     measured = json.loads(installed.weft("evaluate", *store, "--json").splitlines()[-1])
     assert measured["queries"] >= 0
-    port = free_port()
+    (port,) = free_ports(1)
     with installed.running("mlflow", *store, "--port", str(port)):
         assert answers(f"http://127.0.0.1:{port}/health") == b"OK"
     assert {path.name for path in installed.elsewhere.iterdir()} == {"pipelines", "jobs"}
@@ -155,7 +149,7 @@ def test_the_wheel_indexes_searches_learns_and_consolidates(
 
 def test_the_wheel_runs_a_broker(installed: Installed) -> None:
     """OPS-8a: for trying things out, where nothing but the wheel is."""
-    port = free_port()
+    (port,) = free_ports(1)
     with installed.running("broker", "--port", str(port)):
         client = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
         assert client.list_topics(timeout=60).brokers

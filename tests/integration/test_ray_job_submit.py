@@ -5,7 +5,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import pytest
 import weft
 from tests.conftest import ROOT
 from tests.support.ingestion import a_tree
+from tests.support.ports import free_ports
 from weft.catalog.catalog import Catalog
 
 BIN = Path(sys.executable).parent
@@ -51,7 +51,7 @@ def head() -> Iterator[Head]:
     # Sockets lie below this folder and their paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="weft-ray-", dir="/tmp"))
     token = folder / ".ray" / "auth_token"
-    port, dashboard, *others = _free_ports(6)
+    port, dashboard, *others = free_ports(6)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("RAY_") and name != "PYTHONPATH"},
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
@@ -205,13 +205,3 @@ def _await_answers(head: Head, process: subprocess.Popen[bytes], log: Path) -> N
             pass
         time.sleep(0.2)
     pytest.fail(f"the head did not answer within {PATIENCE_S} s: {log.read_text()[-2000:]}")
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports

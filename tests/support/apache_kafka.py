@@ -16,6 +16,7 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 
+from tests.support.ports import free_ports
 from weft.runtime.kafka.broker import _die_with_parent
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,7 +103,7 @@ class ApacheKafka:
         self._settings = dict(settings or {})
         self._scram = dict(scram or {})
         names = ["CONTROLLER", *(listener.name for listener in listeners)]
-        ports = iter(_free_ports(brokers * len(names)))
+        ports = iter(free_ports(brokers * len(names)))
         self._nodes = [
             _Node(number, folder / str(number), {name: next(ports) for name in names})
             for number in range(1, brokers + 1)
@@ -259,14 +260,3 @@ class ApacheKafka:
                     return
             time.sleep(0.05)
         raise RuntimeError(f"broker {node.number} did not start in {_START_TIMEOUT_S:g} s: {self.log_text()}")
-
-
-def _free_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
