@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import pairwise
 
 from weft.wording.lexicon import DIRECTIONS, IDLE, LACKING, QUESTIONS, beside, denies, excluding, meaning_of, sure_stem
 from weft.wording.text import read_words
+from weft.wording.words import is_misspelt, stem_of
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 _PUNCTUATION = frozenset(".,;:!?*#|_-\"'`()[]{}")  # typed beside a question
@@ -56,10 +56,6 @@ class Question:
         words = enumerate(zip(self.words, self.stems, strict=True))
         return [(at, stem) for at, (word, stem) in words if word not in IDLE]
 
-    @cached_property
-    def _counted(self) -> Counter[str]:
-        return Counter(stem for _, stem in self._places)
-
     def contradicts(self, other: Question) -> bool:
         """Whether the two ask for something else, however near they lie."""
         ours, theirs = set(self._sure) - set(other._sure), set(other._sure) - set(self._sure)
@@ -70,18 +66,37 @@ class Question:
             or bool(self.asks and other.asks and self.asks != other.asks)
             or any((right, left) in back for left, right in there)
             or any(not (excluding(stem) | beside(stem)).isdisjoint(theirs) for stem in ours)
-            or self._exchanges(other)
-            or other._exchanges(self)  # texts are aligned another way round from the other side
         )
 
-    def _exchanges(self, other: Question) -> bool:
-        """Whether the two differ by nothing but content words that stand in each other's place, one for one."""
-        matcher = SequenceMatcher(None, self.stems, other.stems, autojunk=False)
-        ours, theirs = self._counted - other._counted, other._counted - self._counted
-        pairs = [
-            ([each for each in self.stems[a:b] if each in ours], [each for each in other.stems[c:d] if each in theirs])
-            for kind, a, b, c, d in matcher.get_opcodes()
-            if kind == "replace" and abs((b - a) - (d - c)) <= 1
-        ]
-        single = [pair for pair in pairs if len(pair[0]) == len(pair[1]) == 1]
-        return bool(single) and len(single) == ours.total() == theirs.total()
+    def says_the_same(self, other: Question) -> bool:
+        """Whether the content words are the same, in whatever form, joined or misspelt."""
+        return self.content == other.content or not (self._beyond(other) or other._beyond(self))
+
+    def says_otherwise(self, other: Question) -> bool:
+        """Whether each has a content word that the other lacks in every form.
+
+        No list has all synonyms: where one is not known, what asks the same is taken for something else.
+
+        Examples:
+            >>> ours = Question("merge two branches")
+            >>> others = ["split two branches", "merging of two brnaches", "merge"]
+            >>> [ours.says_otherwise(Question(text)) for text in others]
+            [True, False, False]
+        """
+        return bool(self._beyond(other) and other._beyond(self))
+
+    def _beyond(self, other: Question) -> set[str]:
+        """Content words that another question lacks."""
+        lacking = {self.words[at] for at, stem in self._places if stem not in other.content}
+        theirs = {other.words[at] for at, stem in other._places if stem not in self.content}
+        parts = {part for one, two in pairwise(self.words) if one + two in theirs for part in (one, two)}
+        joined = {one + two for one, two in pairwise(other.words)}
+        return {
+            word
+            for word in lacking - parts - joined
+            if word.replace("-", "") not in joined and not any(_are_one(word, each) for each in theirs)
+        }
+
+
+def _are_one(word: str, other: str) -> bool:
+    return is_misspelt(word, other) or is_misspelt(stem_of(word), stem_of(other))

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 
 _CHINESE = (  # Japanese and Korean, too: Han, kana and Hangul as search has them, without signs between words
     "\u1100-\u11ff\u3005-\u3007\u3040-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3130-\u318f"
@@ -28,8 +29,17 @@ _TOKEN = re.compile(f"{_ALONE}|{_WORD}|{_OPERATOR}")
 _QUOTES = "`'\"“”‘’()[]{}"
 _PUNCTUATION = ".,:;!?"
 _DASHES = frozenset("–—…")
-_SHORT_DENIALS = {"can't": "can", "won't": "will", "shan't": "shall"}  # whose verb is not what stands before n't
-_SHORT_FORM = re.compile(r"^(i|you|we|they|he|she|it|what|where|who|how|that|there|here)'(?:m|s|ve|d|ll|re)$")
+_DENIED = frozenset(  # "dont"
+    ("do", "does", "did", "ca", "could", "wo", "would", "should", "is", "are", "was", "has", "have", "had")
+)
+_SHORT_VERBS = {"ca": "can", "wo": "will", "sha": "shall"}
+# Without an apostrophe no other word is spelt so: "were" and "well" stay what they are.
+_SHORT_FORM = re.compile(
+    r"^(?:(?:i|you|we|they|he|she|it)(?='(?:m|s|ve|d|ll|re)$)|(?:what|where|who|how|that|there|here)(?='(?:ve|d|ll|re)$|'?s$)"
+    r"|(?:i|you|we|they)(?=ve$)|(?:you|they)(?=re$)|i(?=m$))"
+)
+
+_SLIP = 5  # letters that a word has in which a slip does not make another one
 
 STEM = 3
 """Letters that stay of a word at least."""
@@ -72,18 +82,43 @@ def words_of(text: str) -> list[str]:
 
 
 def in_full(word: str) -> tuple[str, ...]:
-    """The words that a short form in lower case stands for: "isn't", "cannot", "what's".
+    """The words that a short form in lower case stands for, also without its apostrophe: "isn't", "cannot", "whats".
 
     Examples:
-        >>> in_full("can't"), in_full("what's"), in_full("cache's")
-        (('can', 'not'), ('what',), ("cache's",))
+        >>> in_full("can't"), in_full("dont"), in_full("what's"), in_full("cache's"), in_full("were")
+        (('can', 'not'), ('do', 'not'), ('what',), ("cache's",), ('were',))
     """
     if word == "cannot":
         return "can", "not"
-    if word.endswith("n't"):
-        return _SHORT_DENIALS.get(word, word.removesuffix("n't")), "not"
+    if word.endswith("n't") or (word.endswith("nt") and word[:-2] in _DENIED):
+        verb = word.removesuffix("n't").removesuffix("nt")
+        return _SHORT_VERBS.get(verb, verb), "not"
     short = _SHORT_FORM.match(word)
-    return (short.group(1),) if short else (word,)
+    return (short.group(),) if short else (word,)
+
+
+def is_misspelt(word: str, other: str) -> bool:
+    """Whether two words in lower case are one but for a slip: a letter too many, two exchanged, a vowel for another.
+
+    They have five letters at least. Another consonant makes another word ("upload", "unload").
+
+    Examples:
+        >>> [is_misspelt(*pair) for pair in (("recieve", "receive"), ("seperate", "separate"), ("batchs", "batches"))]
+        [True, True, True]
+        >>> [is_misspelt(*pair) for pair in (("upload", "unload"), ("host", "hot"), ("split", "merge"))]
+        [False, False, False]
+    """
+    if min(len(word), len(other)) < _SLIP or abs(len(word) - len(other)) > 1 or word[0] != other[0]:
+        return False
+    if word == other:
+        return True
+    begin = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False)))
+    rest, others = word[begin:], other[begin:]
+    if len(rest) != len(others):
+        return rest[1:] == others or rest == others[1:]
+    if rest[1:] == others[1:]:
+        return {rest[0], others[0]} <= _VOWELS
+    return rest[:2] == others[1::-1] and rest[2:] == others[2:]
 
 
 def _parts(word: str, *, ends: bool) -> Iterator[str]:
