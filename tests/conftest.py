@@ -23,6 +23,9 @@ hypothesis.settings.load_profile("weft")
 
 ROOT = Path(__file__).resolve().parent.parent
 
+# Ray has its workers give way to all else: beside other parts of the suite they would hardly ever run.
+os.environ.setdefault("RAY_worker_niceness", "0")
+
 
 def _data_root() -> Path:
     return Path(os.environ.get("WEFT_DATA", ROOT / ".." / "shared" / "data")).resolve()

@@ -97,7 +97,9 @@ def asked(store: Path, folder: Path, *, explore: bool, seed: int) -> list[dict[s
     return [{name: value for name, value in answer.items() if name != "timings_ms"} for answer in answers]
 
 
-@pytest.mark.parametrize("explore", [False, True], ids=["expected weights", "drawn weights"])
+@pytest.mark.parametrize(
+    "explore", [pytest.param(False, marks=pytest.mark.slow), True], ids=["expected weights", "drawn weights"]
+)
 def test_two_processes_give_the_same_bytes(store: Path, tmp_path: Path, explore: bool) -> None:
     """ARC-9, LRN-11: whatever seeds hashes, and however many threads there are; a draw is the query's own."""
     first, second = (asked(store, tmp_path, explore=explore, seed=seed) for seed in (1, 2))

@@ -23,7 +23,8 @@ TEXTS = [
 ]
 
 
-ARITHMETICS = ("int8", "bf16", "fp32")
+# Without instructions for it, a processor computes bf16 many times more slowly.
+ARITHMETICS = ("int8", pytest.param("bf16", marks=pytest.mark.slow), "fp32")
 
 
 @pytest.fixture(scope="module", params=ARITHMETICS)
@@ -61,7 +62,9 @@ def test_neither_packs_nor_threads_change_a_bit(monkeypatch: pytest.MonkeyPatch)
         assert np.array_equal(encoder.encode(TEXTS), one), (tokens, threads)
 
 
-@pytest.mark.parametrize(("precision", "least", "mean"), [("bf16", 0.999, 0.9999), ("int8", 0.99, 0.998)])
+@pytest.mark.parametrize(
+    ("precision", "least", "mean"), [pytest.param("bf16", 0.999, 0.9999, marks=pytest.mark.slow), ("int8", 0.99, 0.998)]
+)
 def test_fast_arithmetic_keeps_the_vectors(precision: str, least: float, mean: float) -> None:
     """ING-21: cosine against fp32; the least is that of the empty text, which retrieval never meets."""
     exact = load_encoder(SETTINGS.model_copy(update={"precision": "fp32"})).encode(TEXTS)

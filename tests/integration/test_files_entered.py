@@ -11,7 +11,9 @@ from tests.conftest import ROOT
 from tests.support.trace import FLOWS, LIMITS
 
 
-@pytest.mark.parametrize("flow", FLOWS)
+@pytest.mark.parametrize(
+    "flow", ["event", *(pytest.param(flow, marks=pytest.mark.slow) for flow in FLOWS if flow != "event")]
+)
 def test_a_flow_enters_no_more_files_than_it_may(flow: str) -> None:
     """ARC-6: whoever follows one thing through the code opens so many files; traced in a process of its own."""
     done = subprocess.run(

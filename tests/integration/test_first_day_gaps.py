@@ -98,6 +98,7 @@ def test_the_threshold_lies_in_the_generation_and_goes_with_it(settings: Setting
     assert 0.0 <= stated["bound"] <= 0.3  # of everyday questions
 
 
+@pytest.mark.slow
 def test_a_small_change_asks_nothing_anew_and_a_large_one_does(tmp_path: Path) -> None:
     """RET-15, ING-25: a threshold is taken over while four in five documents are those that it was found with."""
     settings, tree = settings_at(tmp_path / "store"), tmp_path / "tree"

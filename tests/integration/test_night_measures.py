@@ -138,6 +138,7 @@ def logged_answers(settings: Settings, *, questions: int) -> None:
     write_rows(day_folder(root / OUTCOME_LOG, day_of(now)), rows, OUTCOMES)
 
 
+@pytest.mark.slow
 def test_the_fit_competes_over_what_was_logged(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """CON-8: it reads the query log with its outcomes, and the night tells how it compares with what was counted."""
     root, today = Path(settings.storage.root), day_of(system_clock())

@@ -28,7 +28,7 @@ from weft.runtime.kafka.broker import EmbeddedBroker
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def answers(url: str, *, within_s: float = 120.0) -> bytes:
+def answers(url: str, *, within_s: float = 300.0) -> bytes:
     """What a server says, as soon as it has started."""
     until = time.monotonic() + within_s
     while True:

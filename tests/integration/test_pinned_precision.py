@@ -78,7 +78,9 @@ def ranked(settings: Settings) -> list[list[tuple[str, float]]]:
         return [[(each.content_hash, each.score) for each in one.results] for one in searcher.search_many(queries)]
 
 
-@pytest.mark.parametrize(("processors", "expected"), [((NEW, OLD), "int8"), ((OLD, NEW), "fp32")])
+@pytest.mark.parametrize(
+    ("processors", "expected"), [((NEW, OLD), "int8"), pytest.param((OLD, NEW), "fp32", marks=pytest.mark.slow)]
+)
 def test_another_processor_finds_and_adds_the_same(
     tmp_path: Path, processor: Processor, source: Path, processors: tuple[str, str], expected: str
 ) -> None:

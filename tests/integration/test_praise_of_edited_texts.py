@@ -140,7 +140,10 @@ def cut_otherwise(folder: Folder) -> None:
     (folder.pages / "waiting.md").write_text(f"# Waiting\n\n{above}\n\n{PRAISED}\n")
 
 
-@pytest.mark.parametrize("change", [renamed, moved, cut_otherwise])
+@pytest.mark.parametrize(
+    "change",
+    [moved, pytest.param(renamed, marks=pytest.mark.slow), pytest.param(cut_otherwise, marks=pytest.mark.slow)],
+)
 def test_praise_follows_a_text_to_where_it_stands_now(folder: Folder, change: Callable[[Folder], None]) -> None:
     """ARC-4, LRN-18: another name of the file, another page and heading, more text above it."""
     change(folder)
@@ -154,8 +157,11 @@ def reworded(folder: Folder) -> None:
 
 @pytest.mark.parametrize(
     ("change", "place"),
-    [(renamed, "#waiting"), (moved, ""), (reworded, "#waiting")],
-    ids=["renamed", "moved", "reworded"],
+    [
+        pytest.param(renamed, "#waiting", marks=pytest.mark.slow, id="renamed"),
+        pytest.param(moved, "", marks=pytest.mark.slow, id="moved"),
+        pytest.param(reworded, "#waiting", id="reworded"),
+    ],
 )
 def test_a_place_that_was_pointed_at_holds_where_its_page_or_heading_is_renamed(
     unpraised: Folder, change: Callable[[Folder], None], place: str

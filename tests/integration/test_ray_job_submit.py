@@ -117,7 +117,14 @@ print(json.dumps([weft.__version__, ray.get(ray.remote(lambda: __import__("weft"
 """
 
 
-@pytest.mark.parametrize("stated", [{}, {"env_vars": {"OTHER": "1"}}, {"env_vars": {"PYTHONPATH": "nowhere"}}])
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {},
+        pytest.param({"env_vars": {"OTHER": "1"}}, marks=pytest.mark.slow),
+        pytest.param({"env_vars": {"PYTHONPATH": "nowhere"}}, marks=pytest.mark.slow),
+    ],
+)
 def test_workers_import_what_was_submitted(head: Head, tmp_path: Path, stated: dict[str, object]) -> None:
     """Job contract: before a weft that is installed on the cluster, unless the job states a path of its own."""
     for name in ("jobs", "conf", "pipelines/weft"):

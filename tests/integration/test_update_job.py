@@ -80,6 +80,7 @@ def fill(settings: Settings, records: list[tuple[bytes, bytes]]) -> list[list[by
     return [[value for partition, _, value in placed if partition == wanted] for wanted in range(4)]
 
 
+@pytest.mark.parametrize("place", [pytest.param("embedded", marks=pytest.mark.slow), "apache"], indirect=True)
 def test_actors_share_the_partitions_and_consume_everything(place: Place, tmp_path: Path) -> None:
     """FBK-4, FBK-5: two actors on Ray, four partitions, one result: that of an independent reading."""
     settings = settings_for(place, tmp_path)

@@ -33,7 +33,7 @@ def correction(situation: Situation) -> list[Lesson]:
     done = EpisodeStep(use["text"], "tool", use["tool"], tuple(use["files"]))
     said = situation["content"][0].lower() + situation["content"][1:]
     reflector = RuleReflector(SETTINGS.lessons)
-    episode = [EpisodeStep(use["text"]), done, EpisodeStep(f"No. You forgot to {said}.")]
+    episode = [EpisodeStep(use["text"]), done, EpisodeStep(f"No. Always {said}.")]
     return list(reflector.reflect(episode, []).proposals)
 
 
