@@ -26,9 +26,9 @@ def test_what_three_people_called_right_stands_first_when_asked_again(measures: 
     assert sum(each.after.asked_again for each in measures) >= 0.9 * sum(each.questions for each in measures)
 
 
-def test_free_rewordings_gain_and_look_alikes_hardly_do(measures: list[Measured]) -> None:
-    """LRN-19: five more in a hundred rewordings have it first, and five more look-alikes at most."""
+def test_free_rewordings_lose_nothing_and_look_alikes_gain_nothing(measures: list[Measured]) -> None:
+    """LRN-19: no fewer rewordings have it first, and one more look-alike in a hundred at most."""
     questions = sum(each.questions for each in measures)
-    assert sum(each.after.reworded - each.before.reworded for each in measures) >= 0.05 * questions
+    assert sum(each.after.reworded - each.before.reworded for each in measures) >= 0
     lifted = sum(each.after.praised_for_look_alikes - each.before.praised_for_look_alikes for each in measures)
-    assert lifted <= 0.05 * questions
+    assert lifted <= 0.01 * questions

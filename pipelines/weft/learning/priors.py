@@ -121,7 +121,6 @@ class NearPrior(Section):
     factors: tuple[float, ...]  # in [0, 1], how far they count in each bin
     # how far where content words are the same, whatever stands between them
     same_words: Annotated[float, Field(ge=0.0, le=1.0)]
-    other_words: Annotated[float, Field(ge=0.0, le=1.0)]
     strength: Positive  # pairs of verdicts under near questions that each of these is worth
     held: Annotated[int, Field(ge=0)]  # past questions that are compared
 

@@ -25,7 +25,8 @@ IDLE = frozenset(
     as if so up out off any some also just then than but about too very really please want need needs like let lets
     sure ensure always every each all both use using used get got via per only again still even because since while
     before after first yes no ok okay let's now well one remember prefer preferred instead rather otherwise until
-    whenever within inside during through between over under other another possible way ways exactly actually"""
+    whenever within inside during through between over under other another possible way ways exactly actually
+    anybody anyone somebody someone know"""
     )
 ) | {"make sure"}
 NEGATIONS = frozenset(_words("not no never without w/o cannot nor neither none nobody nothing"))

@@ -57,7 +57,17 @@ class Question:
         return [(at, stem) for at, (word, stem) in words if word not in IDLE]
 
     def contradicts(self, other: Question) -> bool:
-        """Whether the two ask for something else, however near they lie."""
+        """Whether the two ask for something else, however near they lie.
+
+        Each has a content word that the other lacks, in whatever form; or they differ in what they deny, count or ask.
+        No list has all synonyms: where one is not known, what asks the same is taken for something else.
+
+        Examples:
+            >>> ours = Question("merge two branches")
+            >>> others = ["split two branches", "merging of two brnaches", "merge"]
+            >>> [ours.contradicts(Question(text)) for text in others]
+            [True, False, False]
+        """
         ours, theirs = set(self._sure) - set(other._sure), set(other._sure) - set(self._sure)
         there, back = self.directions - other.directions, other.directions - self.directions
         return (
@@ -66,36 +76,33 @@ class Question:
             or bool(self.asks and other.asks and self.asks != other.asks)
             or any((right, left) in back for left, right in there)
             or any(not (excluding(stem) | beside(stem)).isdisjoint(theirs) for stem in ours)
+            or bool(self._beyond(other) and other._beyond(self))
         )
 
     def says_the_same(self, other: Question) -> bool:
         """Whether the content words are the same, in whatever form, joined or misspelt."""
         return self.content == other.content or not (self._beyond(other) or other._beyond(self))
 
-    def says_otherwise(self, other: Question) -> bool:
-        """Whether each has a content word that the other lacks in every form.
-
-        No list has all synonyms: where one is not known, what asks the same is taken for something else.
-
-        Examples:
-            >>> ours = Question("merge two branches")
-            >>> others = ["split two branches", "merging of two brnaches", "merge"]
-            >>> [ours.says_otherwise(Question(text)) for text in others]
-            [True, False, False]
-        """
-        return bool(self._beyond(other) and other._beyond(self))
-
     def _beyond(self, other: Question) -> set[str]:
-        """Content words that another question lacks."""
-        lacking = {self.words[at] for at, stem in self._places if stem not in other.content}
-        theirs = {other.words[at] for at, stem in other._places if stem not in self.content}
-        parts = {part for one, two in pairwise(self.words) if one + two in theirs for part in (one, two)}
-        joined = {one + two for one, two in pairwise(other.words)}
-        return {
-            word
-            for word in lacking - parts - joined
-            if word.replace("-", "") not in joined and not any(_are_one(word, each) for each in theirs)
-        }
+        """Content words that another question has in no form: neither joined, nor apart, nor misspelt."""
+        lacking, theirs = self._lacking(other), other._lacking(self)
+        together = {one + two for one, two in pairwise(other.words)}
+        apart = {part for one, two in pairwise(self.words) if one + two in theirs for part in (one, two)}
+        rest = {word for word in lacking - apart if word.replace("-", "") not in together}
+        return {word for word in rest if not any(_are_one(word, each) for each in theirs)}
+
+    def _lacking(self, other: Question) -> set[str]:
+        return {self.words[at] for at, _ in self._places if not _meanings(self.words[at]) <= other._meant}
+
+    @cached_property
+    def _meant(self) -> frozenset[str]:
+        """Stems of content words, and of the parts of phrases."""
+        return self.content.union(*(_meanings(self.words[at]) for at, _ in self._places))
+
+
+def _meanings(word: str) -> set[str]:
+    """Stems of a word, or of the parts of a phrase, one for all that may mean the same."""
+    return {meaning_of(sure_stem(part)) for part in word.split()}
 
 
 def _are_one(word: str, other: str) -> bool:

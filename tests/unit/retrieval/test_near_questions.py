@@ -28,7 +28,8 @@ PARAPHRASES = [
     ("where do I find the settings of the server", "where are the server settings located"),
     ("does smoking raise the risk of cancer", "smoking increases cancer risk"),
     ("how do I sign in on the command line", "cli login"),
-    ("what happens when the broker is killed while it writes", "a broker dies in the middle of a write"),
+    ("how to seperate the colours of a chart", "separating chart colors"),
+    ("raise the timeout of a user name lookup", "raising the time out of a username lookup"),
 ]
 LOOK_ALIKES = [
     ("enable the cache", "disable the cache"),
@@ -132,7 +133,7 @@ def test_a_question_does_not_contradict_itself(text: str) -> None:
 
 def test_far_questions_do_not_count() -> None:
     """LRN-19: a steep prior: nothing below the least cosine, and more the nearer."""
-    one, other = "what happens when the broker is killed while it writes", "a broker dies in the middle of a write"
+    one, other = "what happens when the broker dies while it writes", "the broker dies while it writes"
     ours, theirs, factors = Question(one), Question(other), Factors.of(PRIOR)
     found = [factors.factor(ours, theirs, likeness) for likeness in (0.3, *PRIOR.likeness, 1.3)]
     assert found == [0.0, *PRIOR.factors, PRIOR.factors[-1]]

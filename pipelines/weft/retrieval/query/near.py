@@ -1,8 +1,8 @@
 """Which past questions ask the same, in other words (LRN-19).
 
 "Enable the cache" and "disable the cache" lie near. So nothing passes between questions whose names, numbers,
-negations, directions or question words disagree, and next to nothing where a content word is another one. Of the rest
-the cosine and the share of common words say how much does.
+negations, directions or question words disagree, or where each has a content word that the other lacks: the encoders at
+hand do not tell a synonym from an opposite. Of the rest the cosine and the share of common words say how much does.
 """
 
 from __future__ import annotations
@@ -72,12 +72,11 @@ class Factors(NamedTuple):
     similarity: Sequence[float]  # where each bin begins
     by_similarity: Sequence[float]  # in [0, 1], of each bin
     same_words: float  # where the content words are the same, but for slips
-    other_words: float  # at most, where each has a content word that the other lacks
 
     @classmethod
     def of(cls, prior: NearPrior) -> Factors:
         """What holds before there were verdicts under near questions."""
-        return cls(prior.likeness, prior.factors, prior.same_words, prior.other_words)
+        return cls(prior.likeness, prior.factors, prior.same_words)
 
     def bin(self, ours: Question, theirs: Question, similarity: float) -> int | None:
         """The bin of two questions, counted from 0, the last one for the same words; None where nothing counts."""
@@ -89,8 +88,7 @@ class Factors(NamedTuple):
     def factor(self, ours: Question, theirs: Question, similarity: float) -> float:
         """How far outcomes under one count for the other, in [0, 1]."""
         at = self.bin(ours, theirs, similarity)
-        factor = 0.0 if at is None else (*self.by_similarity, self.same_words)[at]
-        return self.other_words if factor > self.other_words and ours.says_otherwise(theirs) else factor
+        return 0.0 if at is None else (*self.by_similarity, self.same_words)[at]
 
 
 def learned_factors(
@@ -117,7 +115,7 @@ def learned_factors(
                 counts[at] += _best_weight(verdicts[one]) * _best_weight(verdicts[other])
     learned = np.clip((prior.strength * before + sums) / (prior.strength + counts), 0.0, 1.0)
     *by_similarity, same = np.maximum.accumulate(learned).tolist()
-    return Factors(prior.likeness, by_similarity, same, prior.other_words)
+    return Factors(prior.likeness, by_similarity, same)
 
 
 _PAIRS = 20_000  # of questions that are compared; more say the same and take longer
