@@ -207,7 +207,7 @@ def shown(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) 
 def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Shown]:
     name = " › ".join(_names(result))
     place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
-    sure = _chance(result)
+    sure = "  [yellow]doubtful[/]" if result.doubtful else ""
     yield markup(
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]"
     )
@@ -242,12 +242,6 @@ def _compared(answer: Answer, one: int, other: int) -> RenderableType:
     if missing := [rank for rank in (one, other) if rank not in ranked]:
         raise typer.BadParameter(f"--why: expected ranks from 1 to {len(ranked)}, found {missing[0]}")
     return compared(ranked[one], ranked[other])
-
-
-def _chance(result: RankedResult) -> str:
-    stated = [] if result.probability is None else [f"P(good) {result.probability:.2f}"]
-    note = ", ".join([*stated, "doubtful"] if result.doubtful else stated)
-    return f"  [{'yellow' if result.doubtful else 'green'}]{note}[/]" if note else ""
 
 
 def _chosen(fusion: FusionMode | None, channels: str | None, unit: ResultUnit | None) -> list[str]:

@@ -229,6 +229,10 @@ def _channels(result: RankedResult) -> Text:
 
 
 def _order(result: RankedResult) -> Iterable[Text]:
+    if result.probability is not None:
+        # Not beside the result: whoever reads it there takes it for all that is known of the result.
+        share = f"{result.probability:.0%}"
+        yield Text(f"of results that match so well, wherever they stand, {share} are good", style="dim")
     if result.above_next is not None:
         yield Text(f"belongs above the next with probability {result.above_next:.2f}", style="dim")
     if result.propensity < 1.0:
