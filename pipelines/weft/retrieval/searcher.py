@@ -124,7 +124,7 @@ class Searcher:
         self._awaited: Future[None] | None = None  # a look that was due long before it began
         self._took_s = 0.0  # what reading beliefs took last
         self._held = self._take(None, source.token())
-        _opened_in.append(os.getpid())
+        _opened_in[:] = [os.getpid()]
 
     def search(self, query: Query) -> Answer:
         """Answer one query."""

@@ -126,7 +126,10 @@ def test_an_unlearned_principal_begins_anew(tmp_path: Path) -> None:
 def test_status_names_who_opens_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-12: by principal, and how many pages; who chooses is not named."""
     learned(tmp_path, [PAGE, *opened(1, 2, 3, 4, apart_ms=10), *opened(3, principal="grace")])
-    for name, flags in (("ada", ["opened all of 1 page, which counts for nothing"]), ("grace", [])):
+    for name, flags in (
+        ("ada", ["opens all of a page, or much of it at once, which counts for nothing (pages: 1)"]),
+        ("grace", []),
+    ):
         assert main(["feedback", "status", "--store", str(tmp_path), "--json", "--principal", name]) == 0
         (found,) = json.loads(capsys.readouterr().out)["sources"]
         assert found["flags"] == flags

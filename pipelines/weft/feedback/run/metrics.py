@@ -168,7 +168,7 @@ def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str]) -
     if counts[PRAISE] >= LEAST_VERDICTS and not counts[BLAME]:
         flags.append("reports only praise")
     if kind == NameKind.PRINCIPAL and (pages := counts[SWEEP]):
-        flags.append(f"opened all of {pages:,} {'page' if pages == 1 else 'pages'}, which counts for nothing")
+        flags.append(f"opens all of a page, or much of it at once, which counts for nothing (pages: {pages:,})")
     if counts[PRAISE] + counts[BLAME] >= LEAST_VERDICTS and others[IMPRESSION] >= LEAST_IMPRESSIONS:
         own, usual = (rates.get(PRAISE, 0.0) + rates.get(BLAME, 0.0) for rates in (seen, expected))
         if own > _RATE_FACTOR * usual > 0.0:
