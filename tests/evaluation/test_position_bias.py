@@ -21,7 +21,7 @@ from weft.evaluation.measures.beir import Dataset, read_dataset
 from weft.evaluation.measures.compare import Difference, compare
 from weft.evaluation.measures.measuring import measure_searcher
 from weft.feedback.events.producer import impression_of
-from weft.feedback.fold.credit import chosen_rank, credits_of, note_credits, tally_click, tally_shown, under
+from weft.feedback.fold.credit import chosen_place, credits_of, note_credits, tally_click, tally_shown, under
 from weft.ingestion.sources.corpus import corpus_name
 from weft.learning.beliefs import Beliefs
 from weft.learning.evidence import SECONDS_PER_DAY
@@ -68,8 +68,9 @@ def taught(searcher: Searcher, learner: Learner, dataset: Dataset, settings: Set
                 credited = credits_of(click, shown, chosen=chosen, rules=rules)
                 where = under(shown, slope=rules.credit.choice_slope)
                 note_credits(tally, credited, where, shown.results, day=DAY, surplus=False)
-                tally_click(tally, click, shown, day=DAY)
-                chosen.append(chosen_rank(click, shown))
+                clicked = shown.results[chosen_place(click, shown)]
+                tally_click(tally, clicked, shown, day=DAY)
+                chosen.append(clicked.rank)
         learner.evidence = learner.evidence + tally.freeze()
         searcher.refresh()
 

@@ -32,6 +32,9 @@ Usage of a content is kept under who says something, and the first 16 digits of 
     where the question's text is known, for each such event "question:<text>" += 10⁶, of no content and nobody; on the
         day of the word, where it is one
 What is said of lessons is use, as `lesson_fold` says.
+Who opens all results of a page, two or more, or of four and more all but one, or four within two seconds, leaves
+nothing by it: what was noted of it is subtracted, and what the allowance gave for it is given back, unless the session
+began again since. What they open there later leaves nothing.
 A principal's day has an allowance of evidence about weights, and one of each type of report, of each source by itself;
 what is reported leaves a mass under who did. Outside of sessions an allowance is drawn on event by
 event, and what comes after it was used up is surplus. Of what all sessions that started and completed, or fell silent,
@@ -155,7 +158,7 @@ class _Reader:
         if event["type"] == "impression":
             if shown and shown["at"] >= self.clock.horizon():
                 return "dead_lettered"
-            self.shown[query] = {**event, "chosen": [], "words": {}}
+            self.shown[query] = {**event, "chosen": [], "words": {}, "opened": defaultdict(dict), "swept": set()}
             for result in event["results"]:
                 self.examine(event, result)
             for one in self.early.pop(query, []):
@@ -194,6 +197,7 @@ class _Reader:
             return "dead_lettered"
         if phase in {"start", "resume"}:
             life = self.lifecycles.setdefault(session, SessionLifecycle(self.clock.now, principal))
+            life.lives += not life.isolated
             life.phase = "active"
         elif life is not None and phase == "unlearn":
             life.unlearn()
@@ -290,16 +294,47 @@ class _Reader:
             place.counts[event["at"] // DAY_MS, *who] += MICRO
 
     def choose(self, event: dict[str, Any], impression: dict[str, Any], result: dict[str, Any]) -> None:
+        mine, who = impression["opened"][event["principal"]], event["principal"]
+        if who in impression["swept"] or result["content_hash"] in mine:
+            return
+        life = self.lifecycles.get(event["session_id"])
+        living = (id(life), life and life.lives)
+        if opens_all([*(at for at, *_ in mine.values()), event["at"]], len(impression["results"])):
+            for _, lived, noted in impression["opened"].pop(who, {}).values():
+                self.take_back(noted, impression, still_there=lived == living)
+            impression["swept"].add(who)
+            return
+        mine[result["content_hash"]] = (event["at"], living, None)
         if result["rank"] in impression["chosen"]:
             return
         passed = [other for other in impression["results"] if other["rank"] < result["rank"]]
         passed = [other for other in passed if other["rank"] > max(impression["chosen"], default=0)]
         skipped = [(other, False, self.weights["skipped"] * self.inverse(other)) for other in passed]
         chosen = (result, True, self.weights["selected"] * self.inverse(result))
+        beside = ""
         for place, beside in self.add_all(event, impression, [chosen, *skipped]):
             if not beside:
                 self.examine(impression, result, place)
         impression["chosen"].append(result["rank"])
+        mine[result["content_hash"]] = (event["at"], living, (event, [chosen, *skipped], beside))
+
+    def take_back(self, noted: tuple[Any, ...] | None, impression: dict[str, Any], *, still_there: bool) -> None:
+        """Have a choice never been made: what it left is subtracted, and others may choose what it chose."""
+        if noted is None:
+            return
+        event, found, beside = noted
+        impression["chosen"].remove(found[0][0]["rank"])
+        if not still_there:
+            return
+        left = Overlay()
+        for credit in found:
+            self.add(event, impression, credit, left, beside)
+        ask(left, event["at"] // DAY_MS, (impression["query_hash"], impression.get("question", "")))
+        if not beside:
+            self.examine(impression, found[0][0], left)
+        said = sum(round(weight * MICRO) for _, _, weight in found)
+        for place, _ in self.draw(event["session_id"], (event["principal"], event["at"] // DAY_MS, ""), -said):
+            Overlay.add_to(left, place, -1)
 
     def inverse(self, result: dict[str, Any]) -> float:
         looked = result.get("examination", 1.0)
@@ -385,3 +420,11 @@ class _Reader:
         if not is_verdict(event):
             who, asked = fingerprint(event["principal"]), impression["query_hash"][:16]
             place.usage[day, result["content_hash"], "positive" if good else "negative", who, asked] += mass
+
+
+def opens_all(times: Sequence[int], shown: int) -> bool:
+    """Whether results of a page that were opened at these times say nothing about its order."""
+    ordered = sorted(times)
+    if len(ordered) > 1 and len(ordered) >= (shown if shown < 4 else shown - 1):
+        return True
+    return any(ordered[at + 3] - ordered[at] <= 2_000 for at in range(len(ordered) - 3))

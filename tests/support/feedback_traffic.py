@@ -118,6 +118,9 @@ def _answered_query(rng: random.Random, session: str, ts: int, users: int) -> li
                 )
             )
         )
+    if rng.random() < 0.1:  # a link scanner opens everything, or nearly everything
+        opened = rng.sample(results, max(1, len(results) - rng.randrange(3)))
+        events += [{"type": "selection", "content_hash": one["content_hash"], "rank": one["rank"]} for one in opened]
     return [
         {**facts, **event, "event_id": f"{rng.getrandbits(128):032x}", "ts": ts + rng.randrange(30)} for event in events
     ]

@@ -18,10 +18,10 @@ class Overlay:
     counts: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
     usage: dict[tuple[Any, ...], int] = field(default_factory=lambda: defaultdict(int))
 
-    def add_to(self, other: Overlay) -> None:
+    def add_to(self, other: Overlay, times: int = 1) -> None:
         for into, masses in ((other.counts, self.counts), (other.usage, self.usage)):
             for key, mass in masses.items():
-                into[key] += mass
+                into[key] += times * mass
 
 
 @dataclass
@@ -30,8 +30,8 @@ class Piece(Overlay):
 
     micro: int = 0
 
-    def add_to(self, other: Overlay) -> None:
-        super().add_to(other)
+    def add_to(self, other: Overlay, times: int = 1) -> None:
+        super().add_to(other, times)
         if isinstance(other, Piece):
             other.micro += self.micro
 
@@ -58,6 +58,7 @@ class SessionLifecycle:
     pieces: dict[tuple[str, int, str], Piece] = field(default_factory=dict)
     settled: Overlay = field(default_factory=Overlay)
     settled_pieces: dict[tuple[str, int, str], Piece] = field(default_factory=dict)
+    lives: int = 0  # how often it began again
 
     @property
     def isolated(self) -> bool:

@@ -206,6 +206,9 @@ class MemoryChunks:
         self._held = held
         self.former_places = FormerPlaces(None)
 
+    def __len__(self) -> int:
+        return len(self._held)
+
     def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
         phrases: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for item in self._held:

@@ -11,6 +11,7 @@ A leaf exists for each thing a caller does differently:
     │   ├── CorruptionError         rebuild or roll back: a file differs from its manifest
     │   ├── DiskError               free space or give access: the disk refused, no file is damaged by that
     │   └── StaleVersionError       retry on top: another writer published meanwhile
+    ├── ForkedError              stop: open anew in a process that was not forked from one that searches
     ├── FencedError              stop: another updater owns this partition now
     ├── WrongLogError            stop: the topic is not the one the stored offset belongs to
     ├── BrokerUnavailableError   retry: the broker does not answer
@@ -59,6 +60,10 @@ class DiskError(StoreError):
 
 class StaleVersionError(StoreError):
     """The version a change was built on is no longer the live one."""
+
+
+class ForkedError(WeftError):
+    """A searcher was opened before this process was forked: threads that it needs stayed in the other one."""
 
 
 class FencedError(WeftError):

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 import huggingface_hub
-import onnxruntime
 
 from weft.domain.errors import ModelUnavailableError
 from weft.extraction.settings import BUNDLED, ExtractionSettings
@@ -52,6 +51,9 @@ def _of_folder(folder: Path, settings: ExtractionSettings) -> str:
     json.loads((folder / _CONFIG).read_text(encoding="utf-8"))
     onnx = onnx_file_of(settings)
     if onnx is not None:
+        # Importing it starts threads, without which a forked child hangs at its end: who only searches never does.
+        import onnxruntime  # noqa: PLC0415
+
         onnxruntime.InferenceSession(str(folder / onnx), providers=["CPUExecutionProvider"])
     names = (onnx,) if onnx is not None else _TORCH_FILES
     weights = next((folder / name for name in names if (folder / name).is_file()), None)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
 
-from weft.domain.errors import StoreError
+from weft.domain.errors import ForkedError, StoreError
 from weft.domain.ids import SessionId
 from weft.domain.ranking import Answer, Query, ScoredResults
 from weft.domain.signatures import SigningKey
@@ -23,7 +24,8 @@ from weft.retrieval.channels.open import OpenedCache, open_channels
 from weft.retrieval.pipeline import Pipeline
 from weft.retrieval.query.near import Encode, QuestionIndex
 from weft.retrieval.ranking.final_score import Headings
-from weft.retrieval.settings import RetrievalSettings
+from weft.retrieval.search import search
+from weft.retrieval.settings import BudgetSettings, RetrievalSettings
 from weft.retrieval.snapshot.documents import read_facts
 from weft.retrieval.snapshot.places import ContentLocator
 from weft.retrieval.snapshot.ports import SessionMemories
@@ -35,6 +37,12 @@ log = logging.getLogger(__name__)
 
 BELIEFS_MAX_AGE_S = 3600.0
 """After this beliefs are read again though nothing changed: evidence decays with time, by days."""
+WARMING_MS = 60_000.0
+"""What each channel may take for the search that opening makes: models and pages of indexes are loaded by it."""
+WARMING_WORDS = 8
+"""Of the first content, which that search asks for: about as many as a question has."""
+
+_opened_in: list[int] = []  # the process that opened a searcher first; a child that was forked from it has it too
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +60,16 @@ class Searcher:
     A request resolves what is live once and holds it to its end. What another process publishes is seen by the first
     request that comes `refresh_s` after the last look. If reading beliefs took longer than `LOOK_MS`, they are then
     read in the background; reading takes at most the share `LOOK_SHARE` of the time, unless that would leave a decision
-    unseen for `FOLLOW_S`. What a session remembers is part of its query and of its answer, and `memories` keeps it in
-    between for queries that name a session and bring none along.
+    unseen for `FOLLOW_S`. Whoever asks after a pause, `PAUSE_S` after a look was due, waits for it for `WAIT_S`, and is
+    then answered by what is held. What a session remembers is part of its query and of its answer, and `memories` keeps
+    it in between for queries that name a session and bring none along. In a process that was forked from the one that
+    opened it, all but `close` raises `ForkedError`.
     """
 
     LOOK_MS = 50.0  # of a search's own time: the goal for all of it is 60
     LOOK_SHARE = 0.25  # of the time: what comes in is seen after five times as long as reading takes, at the latest
+    PAUSE_S = 1.0  # searches that come less often than this are each answered from what is live
+    WAIT_S = 10.0  # opening a large generation takes seconds; a store that hangs answers no sooner for waiting longer
     FOLLOW_S = 60.0  # within which searches follow what a person decided (CON-9)
 
     def __init__(
@@ -91,7 +103,9 @@ class Searcher:
         Raises:
             NothingPublishedError: No generation is live yet.
             CorruptionError: The live generation differs from its manifest, and so does every older one.
+            ForkedError: The process that this one was forked from had opened a searcher.
         """
+        require_unforked()
         self._source = source
         self._encoders = (encoder, *further)
         self._questions = QuestionIndex(encode_past or encoder.encode)
@@ -107,8 +121,10 @@ class Searcher:
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looked: Future[None] | None = None
+        self._awaited: Future[None] | None = None  # a look that was due long before it began
         self._took_s = 0.0  # what reading beliefs took last
         self._held = self._take(None, source.token())
+        _opened_in[:] = [os.getpid()]
 
     def search(self, query: Query) -> Answer:
         """Answer one query."""
@@ -122,6 +138,7 @@ class Searcher:
         Raises:
             ValueError: A query's filter asks for what no document can have, such as a date that is none; the message
                 names the query, and none is answered. `documents.is_time` says beforehand what is one.
+            ForkedError: This process was forked from the one that opened the searcher.
         """
         pipeline, now = self._now()
         sessions = [None if self._memories is None else _session_of(query) for query in queries]
@@ -148,11 +165,14 @@ class Searcher:
 
     def refresh(self) -> None:
         """See now what is live, without waiting for `refresh_s`."""
+        require_unforked()
         with self._lock:
             self._look(self._clock())
 
     def close(self) -> None:
-        """Wait for running searches and release the threads."""
+        """Wait for running searches and release the threads; nothing in a forked process, which has none of them."""
+        if os.getpid() != _opened_in[0]:
+            return
         self._looking.shutdown()
         self._threads.shutdown()
 
@@ -170,26 +190,43 @@ class Searcher:
         return self._current(now).pipeline, now - now % self._settings.time_step_s
 
     def _current(self, now: float) -> _Held:
-        # One thread looks, the others go on with what is held: a look must not stall them.
+        # One thread looks, the others go on with what is held, unless that is of before a pause: a look must not stall
+        # them.
+        require_unforked()
         apart_s = max(self._settings.refresh_s, min(self._took_s / self.LOOK_SHARE, self.FOLLOW_S / 2.0))
         behind_s = abs(now - self._held.looked_at)
         if behind_s >= apart_s and self._lock.acquire(blocking=False):
-            if self._took_s * 1000.0 > self.LOOK_MS and behind_s < self.FOLLOW_S:
-                self._look_beside(now)
+            paused = behind_s >= apart_s + self.PAUSE_S
+            if paused or self._took_s * 1000.0 > self.LOOK_MS:
+                self._look_beside(now, awaited=paused)
             else:
                 self._look_and_release(now)
+        if (look := self._awaited) is not None:
+            self._await(look, None if behind_s >= self.FOLLOW_S else self.WAIT_S)
         return self._held
 
-    def _look_beside(self, now: float) -> None:
+    def _look_beside(self, now: float, *, awaited: bool) -> None:
         """Look in another thread; what the look before failed with is raised here, as if it had been made here."""
         former, self._looked = self._looked, None
         try:
             if former is not None:
                 former.result()
             self._looked = self._looking.submit(self._look_and_release, now)
+            self._awaited = self._looked if awaited else None
         except BaseException:
             self._lock.release()
             raise
+
+    def _await(self, look: Future[None], limit_s: float | None) -> None:
+        """Wait for a look, at most so long, and nobody after that; what it failed with is raised here."""
+        done = wait([look], limit_s).done
+        if self._awaited is look:
+            self._awaited = None
+        if not done:
+            return
+        if self._looked is look:
+            self._looked = None
+        look.result()
 
     def _look_and_release(self, now: float) -> None:
         try:
@@ -245,7 +282,28 @@ class Searcher:
         )
         places, headings, questions = ContentLocator(generation.chunks), Headings(generation.chunks), self._questions
         resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)
-        return Pipeline(*resources, relations, self._lessons)
+        pipeline = Pipeline(*resources, relations, self._lessons)
+        self._openings.of(generation, "warmed", None, lambda: _warm(pipeline))
+        return pipeline
+
+
+def require_unforked() -> None:
+    """Before anything is searched or opened; raises `ForkedError` in a child of a process that opened a searcher."""
+    if _opened_in and (here := os.getpid()) != _opened_in[0]:
+        raise ForkedError(
+            f"expected a process that was not forked from one with a searcher, found process {here}, forked from "
+            f"{_opened_in[0]}, whose threads (Lucene's, PyTorch's) stayed there: open searchers after forking only "
+            '(gunicorn: no preload, open in `post_fork`), or start processes by "spawn"'
+        )
+
+
+def _warm(pipeline: Pipeline) -> None:
+    """Search once in all channels, so that no search misses its deadline for what is loaded on first use."""
+    patient = BudgetSettings(searching=WARMING_MS, following=WARMING_MS)
+    settings = pipeline.settings.model_copy(update={"budget_ms": patient})
+    first = pipeline.texts_of(range(min(1, len(pipeline.snapshot.generation.chunks))))
+    text = " ".join(" ".join(first).split()[:WARMING_WORDS])
+    search(replace(pipeline, settings=settings), [Query(text=text)])
 
 
 def _session_of(query: Query) -> SessionId | None:

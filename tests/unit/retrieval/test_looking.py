@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -45,6 +46,7 @@ class Searching:
         tuned = settings(refresh_s=1.0)
         self.searcher = Searcher(self.source, self.source.generation.encoder, tuned, clock=lambda: self.now)
         self.searcher.LOOK_MS, self.searcher.LOOK_SHARE = look_ms, look_share
+        self.searcher.WAIT_S = WAIT_S
 
     def learned(self, *, after_s: float, version: int) -> str:
         """By which version a search is answered, so much later, when this one is live."""
@@ -66,7 +68,7 @@ class Searching:
 def once_slow() -> Searching:
     """The first look reads at once: it is not known yet how long that takes."""
     searching = Searching()
-    assert searching.learned(after_s=2.0, version=1) == "v1"
+    assert searching.learned(after_s=1.5, version=1) == "v1"
     return searching
 
 
@@ -75,9 +77,9 @@ def test_a_search_does_not_wait_for_beliefs_that_took_long_to_read(once_slow: Se
     source = once_slow.source
     source.may_go_on.clear()
     source.reading.clear()
-    assert once_slow.learned(after_s=2.0, version=2) == "v1"
+    assert once_slow.learned(after_s=1.5, version=2) == "v1"
     assert source.reading.wait(WAIT_S)
-    assert once_slow.learned(after_s=2.0, version=2) == "v1"
+    assert once_slow.learned(after_s=1.5, version=2) == "v1"
     once_slow.when_read(2)
     assert once_slow.learned(after_s=0.0, version=2) == "v2"
 
@@ -92,13 +94,22 @@ def test_who_asks_for_what_is_live_now_waits_for_it(once_slow: Searching) -> Non
 def test_what_a_look_beside_failed_with_reaches_a_search(once_slow: Searching) -> None:
     """RET-8: a fault of weft's own is not lost in a thread; and the next search looks again."""
     once_slow.source.fails = ZeroDivisionError("while reading")
-    assert once_slow.learned(after_s=2.0, version=2) == "v1"
+    assert once_slow.learned(after_s=1.5, version=2) == "v1"
     once_slow.searcher._looking.submit(lambda: None).result(WAIT_S)
     with pytest.raises(ZeroDivisionError, match="while reading"):
-        once_slow.learned(after_s=2.0, version=2)
+        once_slow.learned(after_s=0.4, version=2)
     once_slow.source.fails = None
-    once_slow.learned(after_s=2.0, version=2)
+    once_slow.learned(after_s=0.0, version=2)
     once_slow.when_read(2)
+
+
+def test_what_an_awaited_look_failed_with_reaches_the_search_that_waits_and_no_later_one(once_slow: Searching) -> None:
+    """RET-8."""
+    once_slow.source.fails = ZeroDivisionError("while reading")
+    with pytest.raises(ZeroDivisionError, match="while reading"):
+        once_slow.learned(after_s=5.0, version=2)
+    once_slow.source.fails = None
+    assert once_slow.learned(after_s=0.0, version=2) == "v2"
 
 
 def test_however_long_reading_takes_a_decision_is_followed_within_a_minute() -> None:
@@ -117,12 +128,36 @@ def test_looks_are_as_far_apart_as_makes_reading_its_share_of_the_time() -> None
     assert searching.learned(after_s=6.0, version=1) == "v1"
 
 
-def test_the_first_search_after_a_pause_waits_for_what_is_live(once_slow: Searching) -> None:
+@pytest.mark.parametrize("pause_s", [2.0, 5.0, 59.0, 61.0])
+def test_the_first_search_after_a_pause_waits_for_what_is_live(once_slow: Searching, pause_s: float) -> None:
     """CON-9, FBK-7: nobody is answered from before the pause, though reading takes longer than a look may."""
+    assert once_slow.learned(after_s=pause_s, version=2) == "v2"
+
+
+def test_whoever_asks_while_a_look_after_a_pause_goes_on_waits_for_it_too(once_slow: Searching) -> None:
+    """FBK-7: threads that ask at once are answered alike."""
+    source = once_slow.source
+    source.may_go_on.clear()
+    source.reading.clear()
+    once_slow.now += 5.0
+    source.version = 2
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(once_slow.learned, after_s=0.0, version=2)
+        assert source.reading.wait(WAIT_S)
+        second = threads.submit(once_slow.learned, after_s=0.0, version=2)
+        source.may_go_on.set()
+        assert (first.result(WAIT_S), second.result(WAIT_S)) == ("v2", "v2")
+
+
+def test_a_store_that_hangs_after_a_pause_costs_a_search_its_patience_and_no_answer(once_slow: Searching) -> None:
+    """ARC-2: what is held answers then, and what is read in the end answers later ones."""
+    once_slow.searcher.WAIT_S = 0.01
     once_slow.source.may_go_on.clear()
-    assert once_slow.learned(after_s=59.0, version=2) == "v1"
+    assert once_slow.learned(after_s=5.0, version=2) == "v1"
+    once_slow.searcher.WAIT_S = WAIT_S  # nobody waits for that look again
+    assert once_slow.learned(after_s=0.0, version=2) == "v1"
     once_slow.when_read(2)
-    assert once_slow.learned(after_s=61.0, version=3) == "v3"
+    assert once_slow.learned(after_s=0.0, version=2) == "v2"
 
 
 def test_what_is_read_quickly_is_seen_by_the_search_that_looks() -> None:
@@ -137,7 +172,7 @@ def test_closing_waits_for_a_look(once_slow: Searching) -> None:
     source = once_slow.source
     source.may_go_on.clear()
     source.reading.clear()
-    once_slow.learned(after_s=2.0, version=2)
+    once_slow.learned(after_s=1.5, version=2)
     assert source.reading.wait(WAIT_S)
     threading.Timer(0.05, source.may_go_on.set).start()
     once_slow.searcher.close()

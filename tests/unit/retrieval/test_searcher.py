@@ -1,5 +1,6 @@
 """RET-7, RET-8, RET-14, ARC-2: a search from query to answer, over a generation in memory."""
 
+import time
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from tests.support.retrieval_fakes import (
     FailingIndex,
     MemoryGeneration,
     MemorySource,
+    WordIndex,
     a_query,
     a_searcher,
     settings,
@@ -55,6 +57,24 @@ def test_a_channel_that_fails_or_is_late_is_left_out_and_named(delay_s: float, r
     assert all(set(result.channels) == {Channel.DENSE} for result in answer.results)
     # Without the channel its similarity has no weight: the others share it.
     assert "lexical" not in {part.name for part in answer.results[0].contributions}
+
+
+def test_opening_loads_what_a_channel_loads_on_first_use() -> None:
+    """RET-7: a model or an index that takes longer to load than a search may is not left out of the first one."""
+
+    class Cold(WordIndex):
+        loaded = False
+
+        def search_many(self, *args):
+            if not self.loaded:
+                time.sleep(1.0)  # longer than the budget below
+                self.loaded = True
+            return super().search_many(*args)
+
+    generation = MemoryGeneration(DOCUMENTS)
+    generation.lexical = Cold([item.text for item in generation.held])
+    answer = a_searcher(generation, budget_ms={"searching": 800, "following": 5000}).search(a_query("checkpoint"))
+    assert answer.failed_channels == {}
 
 
 @pytest.mark.parametrize(("complete", "expected"), [(True, [True, False]), (False, [False, False])])

@@ -24,7 +24,7 @@ from weft.ingestion.questions import StoredQuestion
 from weft.lessons.prompt import MOST_LESSONS
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache
-from weft.retrieval.searcher import Searcher
+from weft.retrieval.searcher import Searcher, require_unforked
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.retrieval.snapshot.ports import SessionMemories
 from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
@@ -141,6 +141,7 @@ def _vectors_file(settings: Settings, precisions: Mapping[str, str]) -> Path:
 @contextmanager
 def opened(settings: Settings) -> Iterator[Searcher]:
     """A searcher over what is live in the store, which keeps there what sessions remember."""
+    require_unforked()
     require_published(settings)
     with ExitStack() as undo:
         # What is imported and opened here stays.

@@ -26,7 +26,7 @@ from weft.domain.ids import principal_fingerprint
 from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.codec import Decoded, decode_all
-from weft.feedback.fold.credit import EqualVerdicts, QuestionText, question_in
+from weft.feedback.fold.credit import Choice, EqualVerdicts, QuestionText, question_in
 from weft.feedback.fold.names import NameTracker, SourceCounts
 from weft.feedback.fold.sessions import SessionLifecycle, Sessions
 from weft.feedback.settings import TimeSettings, milliseconds
@@ -39,9 +39,11 @@ NOBODY = ""
 """Who stands behind records that hold no event: all of them together are one principal."""
 
 
-class _Answers(Struct):
+class _Answers(Struct, omit_defaults=True):
     chosen: tuple[int, ...]
     verdicts: dict[str, tuple[bool, int]]
+    choices: dict[str, list[Choice]] = msgspec.field(default_factory=dict)
+    swept: list[str] = msgspec.field(default_factory=list)
 
 
 _encoder, _answers = msgspec.json.Encoder(), msgspec.json.Decoder(_Answers)
@@ -159,6 +161,8 @@ class PendingImpression:
     chosen: tuple[int, ...] = ()  # ranks that selections chose
     # the last word on a result and its time, by who gave it and the result
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
+    choices: dict[str, list[Choice]] = field(default_factory=dict)  # the selections themselves, by whose they are
+    swept: list[str] = field(default_factory=list)  # who opened the page rather than chose from it
     named: bool = False  # whether an inclusion said what was in the context
     under: dict[str, OutcomeScope] = field(default_factory=dict)  # what feedback on it is kept under, by who gives it
     # verdicts of the batch on its results, by who says what
@@ -180,13 +184,29 @@ class PendingImpression:
 
     def answers(self) -> str:
         """What was said, as one JSON object; `answers_of` reads it."""
-        return _encoder.encode({"chosen": self.chosen, "verdicts": self.verdicts}).decode()
+        return _encoder.encode(_Answers(self.chosen, self.verdicts, self.choices, self.swept)).decode()
+
+    def withdraw(self, principal: str) -> list[Choice]:
+        """Have the choices of a principal, by fingerprint, never been made: others may choose what they chose."""
+        choices = self.choices.pop(principal, [])
+        ranks = {self.impression.results[each.place].rank for each in choices if each.after is not None}
+        self.chosen = tuple(rank for rank in self.chosen if rank not in ranks)
+        return choices
+
+    def forget(self, principal: str, fingerprint: str) -> bool:
+        """Forget a principal, who asked or chose; whether there was anything to forget."""
+        asked = self.impression.principal == principal
+        if asked:
+            self.impression = without_person(self.impression)
+        chose = fingerprint in self.swept or fingerprint in self.choices
+        self.withdraw(fingerprint)
+        self.swept = [each for each in self.swept if each != fingerprint]
+        return asked or chose
 
 
-def answers_of(text: str) -> tuple[tuple[int, ...], dict[str, tuple[bool, int]]]:
-    """Chosen ranks and last words in what `PendingImpression.answers` wrote."""
-    value = _answers.decode(text)
-    return value.chosen, value.verdicts
+def answers_of(text: str) -> dict[str, Any]:
+    """What `PendingImpression.answers` wrote, by the attributes that it goes to."""
+    return msgspec.structs.asdict(_answers.decode(text))
 
 
 class PendingFeedback(NamedTuple):

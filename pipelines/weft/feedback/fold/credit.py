@@ -154,25 +154,84 @@ def tally_shown(tally: Tally, impression: Impression, *, day: int) -> None:
     tally.show(ImpressionBuckets(day, impression.model, impression.agent), impression.results)
 
 
-def tally_click(tally: Tally, selection: Selection, impression: Impression, *, day: int) -> None:
-    """Count a click that its impression knows nothing of yet."""
-    clicked = _shown(selection.content_hash, impression)
-    tally.click(ImpressionBuckets(day, impression.model, impression.agent), clicked, impression.results)
+def tally_click(tally: Tally, clicked: ShownResult, impression: Impression, *, day: int, times: int = 1) -> None:
+    """Count a click that its impression knows nothing of yet; −1 times takes it back."""
+    tally.click(ImpressionBuckets(day, impression.model, impression.agent), clicked, impression.results, times=times)
 
 
-def tally_triggers(
-    tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
+def learned_terms(selection: Selection, chosen: ShownResult, rules: TriggerSettings) -> tuple[str, ...]:
+    """The words by which a result that was picked from far down shall be found (RET-17)."""
+    return tuple(learnable(selection.terms or (), rules)[:MOST_TERMS]) if chosen.rank > BEYOND_RANK else ()
+
+
+class Choice(NamedTuple):
+    """A selection that counts, as far as taking it back needs it."""
+
+    place: int  # of the result on its page, from 0
+    at_ms: int
+    life: int  # of the session that has its evidence, see `Sessions.life_of`; 0 where all have it
+    # the lowest rank chosen before on the page, of 0 none; None where its rank had been: nothing was noted
+    after: int | None = None
+    within: bool = True  # its principal's allowance
+    terms: tuple[str, ...] = ()  # by which its result shall be found
+
+    @property
+    def day(self) -> int:
+        """On which it happened."""
+        return self.at_ms // DAY_MS
+
+
+MOST_AT_ONCE, AT_ONCE_MS = 3, 2_000
+"""Results of one page that a person opens within two seconds, at most: nobody looks at a fourth by then."""
+FEW_SHOWN = 3
+"""Of so few results, whoever opens all but one still chooses."""
+
+
+def is_sweep(moments_ms: Iterable[int], shown: int) -> bool:
+    """Whether who opened results of a page at these times, each once, opened the page rather than chose from it.
+
+    That is who opened all that it shows, or of more than a few all but one, or many at once, as link scanners do: their
+    order, and what they left, says nothing. Who opens half of a page, one by one, is not told from a person.
+
+    Examples:
+        >>> is_sweep([0, 60_000, 120_000], 4), is_sweep([0, 60_000], 3), is_sweep([0, 100, 200, 300], 10)
+        (True, False, True)
+    """
+    times = sorted(moments_ms)
+    opened_all = len(times) >= max(2, shown - (shown > FEW_SHOWN))
+    return opened_all or any(
+        last - first <= AT_ONCE_MS for first, last in zip(times, times[MOST_AT_ONCE:], strict=False)
+    )
+
+
+def chosen_place(selection: Selection, impression: Impression) -> int:
+    """The place at which the impression shows what was selected; what the event itself says is not relied on.
+
+    Raises:
+        InvalidEventError: "unknown_result": it was never shown.
+    """
+    chosen = _shown(selection.content_hash, impression)
+    return next(place for place, each in enumerate(impression.results) if each is chosen)
+
+
+def note_choice(
+    tally: Tally,  # where it goes
+    choice: Choice,
+    impression: Impression,  # of its page
+    where: OutcomeScope,  # what it is kept under
+    credited: Sequence[Credit],  # what it says, as `choice_credits` tells
+    *,
+    shown_day: int,  # on which the page was shown: clicks are counted where the results are that they stand among
+    times: int = 1,  # −1 takes it back
 ) -> None:
-    """Note the words by which a result that was picked from far down shall be found (RET-17)."""
-    if not selection.terms or chosen_rank(selection, impression) <= BEYOND_RANK:
-        return
-    for term in learnable(selection.terms, rules)[:MOST_TERMS]:
-        tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
-
-
-def chosen_rank(selection: Selection, impression: Impression) -> int:
-    """The rank at which the impression shows what was selected; what the event itself says is not relied on."""
-    return _shown(selection.content_hash, impression).rank
+    """Add a choice to a tally: what it says of results, its click, and the words that its result shall be found by."""
+    day, result = choice.day, impression.results[choice.place]
+    note_question(tally, day, question_in(impression), times=times)
+    note_credits(tally, credited, where, impression.results, day=day, surplus=not choice.within, times=times)
+    if choice.within:
+        tally_click(tally, result, impression, day=shown_day, times=times)
+        for term in choice.terms:
+            tally.note_use(day, result.content_hash, LEARNED + term, times, where.principal)
 
 
 def shared_credits(
@@ -240,11 +299,13 @@ def _selection(
     selection: Selection, impression: Impression, chosen: Collection[int], rules: FeedbackSettings
 ) -> list[Credit]:
     result = _shown(selection.content_hash, impression)
-    if result.rank in chosen:
-        return []
+    return [] if result.rank in chosen else choice_credits(result, impression, max(chosen, default=0), rules)
+
+
+def choice_credits(result: ShownResult, impression: Impression, after: int, rules: FeedbackSettings) -> list[Credit]:
+    """What the choice of a result says where the lowest rank chosen before it is `after`, or 0."""
     # Everything above the lowest earlier choice was passed over then, and has been counted.
-    looked_at = max(chosen, default=0)
-    passed_over = [other for other in impression.results if looked_at < other.rank < result.rank]
+    passed_over = [other for other in impression.results if after < other.rank < result.rank]
     credit = rules.credit
     return [
         Credit(result, True, credit.selected * inverse_examination(result, credit.inverse_clip)),

@@ -42,6 +42,8 @@ NAMING = frozenset(get_args(Naming))
 
 
 IMPRESSION, PRAISE, BLAME = "impression", "praise", "blame"
+SWEEP = "sweep"
+"""A page that a principal opened rather than chose from; counted beside its selections."""
 OUTCOMES = frozenset({PRAISE, BLAME, "selection", "reference", "success"})
 """What says something about results that were shown."""
 

@@ -210,6 +210,14 @@ class Sessions:
         self.dropped += 1
         return self._nowhere
 
+    def life_of(self, session: str) -> int:
+        """When a session that was just heard began, or began again; 0 of one that did neither.
+
+        What it noted since is still there; what it noted before may have been dropped. No two such times are equal.
+        """
+        work = self.works.get(session)
+        return 0 if work is None else work.life.started_ms
+
     def drawing(self, session: str, free: Tally, draw: Draw, micro: int) -> Tally:
         """Where evidence of an isolated session goes that draws on an allowance, of which `free` is the session's."""
         if free is self._nowhere:
@@ -225,7 +233,8 @@ class Sessions:
         if work is None:
             self.works[begun.session] = SessionChanges(begun)
         elif work.life.phase not in OPEN:
-            work.life = work.life._replace(phase=Phase.ACTIVE, started_ms=begun.started_ms)
+            started_ms = max(begun.started_ms, work.life.started_ms + 1)
+            work.life = work.life._replace(phase=Phase.ACTIVE, started_ms=started_ms)
         else:
             work.life = work.life._replace(phase=Phase.ACTIVE)
 

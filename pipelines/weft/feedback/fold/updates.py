@@ -48,31 +48,33 @@ from weft.feedback.fold.batch import (
     advance,
     effective_ms,
     unlearns,
-    without_person,
 )
 from weft.feedback.fold.credit import (
     Attribute,
+    Choice,
     ContentVerdict,
     Credit,
     EqualVerdicts,
     QuestionText,
     attributed,
-    chosen_rank,
+    choice_credits,
+    chosen_place,
     corrected,
     credits_of,
     drawn_by,
     in_context,
+    is_sweep,
+    learned_terms,
+    note_choice,
     note_credits,
     note_excluded,
     note_question,
     question_of_text,
-    tally_click,
     tally_shown,
-    tally_triggers,
     under,
 )
 from weft.feedback.fold.lessons import lesson_keys
-from weft.feedback.fold.names import OVERFLOW, Draw, NameKind, kind_of, source_counts
+from weft.feedback.fold.names import OVERFLOW, SWEEP, Draw, NameKind, kind_of, source_counts
 from weft.feedback.fold.sessions import Sessions, Timeline
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
 from weft.learning.evidence import MICRO, Evidence
@@ -270,8 +272,7 @@ class _Batch:
         if (NameKind.PRINCIPAL, fingerprint) in self._names.existing:  # else nothing is there, or it shares a name
             self.change.unlearned[principal] = fingerprint
             for shown in self.stored.shown.values():
-                if shown.impression.principal == principal:
-                    shown.impression = without_person(shown.impression)
+                shown.forget(principal, fingerprint)
         for query, some in self.stored.waiting.items():
             self.stored.waiting[query] = [each for each in some if each.feedback.principal != principal]
         self._sessions.unlearn_all(principal, offset, self._clock_ms)
@@ -318,6 +319,9 @@ class _Batch:
         if type(feedback) is Explicit and feedback.content_hash is not None:
             self._judge(query, shown, feedback, at_ms)
             return
+        if isinstance(feedback, Selection):
+            self._choose(query, shown, feedback, at_ms)
+            return
         where = self._under(shown, feedback.principal)
         if isinstance(feedback, Correction):
             word = corrected(feedback, at_ms, principal=where.principal, question=shown.asked())
@@ -332,13 +336,50 @@ class _Batch:
         note_question(tally, day, shown.asked())
         note_credits(tally, credited, where, impression.results, day=day, surplus=not within)
         self._note_context(query, shown, feedback, tally, day)
-        if isinstance(feedback, Selection):
-            if within:
-                # Counted on the day it was shown, as the results it stands among are.
-                tally_click(tally, feedback, impression, day=shown.moment.at_ms // DAY_MS)
-                tally_triggers(tally, feedback, impression, self._rules.triggers, day=day, principal=where.principal)
-            shown.chosen = (*shown.chosen, chosen_rank(feedback, impression))
-            self.change.shown[query] = shown
+
+    def _choose(self, query: bytes, shown: PendingImpression, selection: Selection, at_ms: int) -> None:
+        """A result was chosen; who opens the whole page chose none, and what was noted before is taken back (FBK-11).
+
+        It is taken back where it was noted since the session began, or began again: what it noted before that stays
+        what it was, or was dropped.
+        """
+        impression, who = shown.impression, self._names.principal(selection.principal)
+        place, mine = chosen_place(selection, impression), shown.choices.get(who, [])
+        tally = self._sessions.tally_of(impression.session_id)  # where it counts as an event, if it says nothing
+        if who in shown.swept or any(each.place == place for each in mine):
+            return
+        self.change.shown[query] = shown
+        life, result = self._sessions.life_of(impression.session_id), impression.results[place]
+        if is_sweep([*(each.at_ms for each in mine), at_ms], len(impression.results)):
+            for each in shown.withdraw(who):
+                if each.life == life:
+                    self._note_choice(shown, each, selection.principal, tally, times=-1)
+            shown.swept.append(who)
+            self._sources[who, self._names.agent(selection.agent), SWEEP] += 1
+            return
+        choice = Choice(place, at_ms, life)
+        if result.rank not in shown.chosen:
+            terms = learned_terms(selection, result, self._rules.triggers)
+            choice = choice._replace(after=max(shown.chosen, default=0), terms=terms)
+            choice = self._note_choice(shown, choice, selection.principal, tally)
+            shown.chosen = (*shown.chosen, result.rank)
+        shown.choices[who] = [*mine, choice]
+
+    def _note_choice(
+        self, shown: PendingImpression, choice: Choice, principal: str, free: Tally, *, times: int = 1
+    ) -> Choice:
+        """Note a choice, or take it back with −1 times; the choice with whether it is within its allowance."""
+        if choice.after is None:
+            return choice
+        impression, where = shown.impression, self._under(shown, principal)
+        credited = choice_credits(impression.results[choice.place], impression, choice.after, self._rules)
+        micro = times * drawn_by(credited)
+        tally, within = self._draw(free, impression.session_id, where.principal, choice.day, micro)
+        if times > 0:
+            choice = choice._replace(within=within)
+        shown_day = shown.moment.at_ms // DAY_MS
+        note_choice(tally, choice, impression, where, credited, shown_day=shown_day, times=times)
+        return choice
 
     def _judge(self, query: bytes, shown: PendingImpression, verdict: Explicit, at_ms: int) -> None:
         """A verdict on one result. Those that say the same on one day are noted together, at the end of the batch."""
@@ -394,7 +435,13 @@ class _Batch:
         self, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
     ) -> tuple[Tally, bool]:
         """Where evidence goes that draws on an allowance, and whether there was any left, as far as that is decided."""
-        tally, owner = self._sessions.tally_of(session), self._names.allowance_owner(principal, day)
+        return self._draw(self._sessions.tally_of(session), session, principal, day, micro, allowance=allowance)
+
+    def _draw(
+        self, tally: Tally, session: str, principal: str, day: int, micro: int, *, allowance: str = WEIGHTS
+    ) -> tuple[Tally, bool]:
+        """The same, where the session's tally is at hand; what is taken back draws less than nothing."""
+        owner = self._names.allowance_owner(principal, day)
         if tally is self._sessions.shared:
             return tally, self._names.allowance(owner, day, allowance).draw(micro, self._limits.daily_of(allowance))
         return self._sessions.drawing(session, tally, Draw(owner, allowance, day), micro), True

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weft.feedback.fold.names import BLAME, IMPRESSION, OUTCOMES, PRAISE, SourceCounts
+from weft.feedback.fold.names import BLAME, IMPRESSION, OUTCOMES, PRAISE, SWEEP, NameKind, SourceCounts
 from weft.feedback.publish.snapshot import NAME, rows_of
 from weft.feedback.run.partitions import partition_folder, states_in
 from weft.feedback.run.updater import PartitionProgress
@@ -167,6 +167,8 @@ def _activity(kind: str, name: str, counts: Counter[str], total: Counter[str]) -
         flags.append("shows results and reports no outcome")
     if counts[PRAISE] >= LEAST_VERDICTS and not counts[BLAME]:
         flags.append("reports only praise")
+    if kind == NameKind.PRINCIPAL and (pages := counts[SWEEP]):
+        flags.append(f"opens all of a page, or much of it at once, which counts for nothing (pages: {pages:,})")
     if counts[PRAISE] + counts[BLAME] >= LEAST_VERDICTS and others[IMPRESSION] >= LEAST_IMPRESSIONS:
         own, usual = (rates.get(PRAISE, 0.0) + rates.get(BLAME, 0.0) for rates in (seen, expected))
         if own > _RATE_FACTOR * usual > 0.0:

@@ -27,7 +27,6 @@ from weft.feedback.fold.batch import (
     PendingImpression,
     answers_of,
     unlearns,
-    without_person,
 )
 from weft.feedback.fold.names import (
     NAMING,
@@ -43,14 +42,13 @@ from weft.feedback.fold.names import (
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, FeedbackSettings, LimitSettings, milliseconds
 from weft.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from weft.feedback.store.overlays import close_sessions, forget_days, lifecycle_of, select_lifecycles, write_sessions
-from weft.feedback.store.rows import add_masses, delete_rows, insert_rows, matching
+from weft.feedback.store.rows import Row, add_masses, delete_rows, insert_rows, matching
 from weft.learning.evidence import Evidence, EvidenceKey, table_of
 from weft.learning.uses import UsageKey
 
 _DETAIL_CHARACTERS = 500
 DEAD_LETTER_BYTES = 65_536
 """Of a wrong record that are kept: any that a person can read; its SHA-256 covers all of them."""
-_QUERY, _IMPRESSION = 1, 3  # columns of `shown`
 _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
@@ -82,12 +80,10 @@ def read_batch_state(
     # Of one id that was applied again after its time, the last counts.
     for fingerprint, offset, at_ms in read_seen(connection, seen.offsets(ids)):
         stored.seen[fingerprint] = (offset, at_ms)
-    shown = "select query, offset, at_ms, impression, chosen, named from shown where query in"
-    for query, offset, at_ms, impression, chosen, named in matching(connection, shown, queries):
+    for row in matching(connection, "select * from shown where query in", queries):
+        query, shown = _pending(row)
         stored.stored_queries.add(query)
-        stored.shown[query] = PendingImpression(
-            LogMoment(offset, at_ms), _impressions.decode(impression), *answers_of(chosen), bool(named)
-        )
+        stored.shown[query] = shown
     waiting = "select query, offset, at_ms, feedback from waiting where query in"
     for query, offset, at_ms, feedback in sorted(matching(connection, waiting, queries)):
         stored.waiting.setdefault(query, []).append(
@@ -191,13 +187,10 @@ def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, s
 
 
 def _blank_shown(connection: sqlite3.Connection, principals: Mapping[str, str]) -> None:
-    rows = connection.execute("select * from shown").fetchall()
-    decoded = ((row, _impressions.decode(row[_IMPRESSION])) for row in rows)
-    theirs = [(row, impression) for row, impression in decoded if impression.principal in principals]
-    for row, impression in theirs:
-        delete_rows(connection, "shown", "query = ?", [row[_QUERY]])
-        blank = _encoder.encode(without_person(impression))
-        insert_rows(connection, "shown", [(*row[:_IMPRESSION], blank, *row[_IMPRESSION + 1 :])])
+    for query, shown in map(_pending, connection.execute("select * from shown").fetchall()):
+        if sum(shown.forget(*each) for each in principals.items()):
+            delete_rows(connection, "shown", "query = ?", [query])
+            insert_rows(connection, "shown", [_shown_row(query, shown)])
 
 
 def dead_letters_in(
@@ -239,6 +232,15 @@ def _write_shown(connection: sqlite3.Connection, change: Change) -> None:
         some = before[place : place + _AT_ONCE]
         delete_rows(connection, "shown", f"query in ({', '.join('?' * len(some))})", some)
     insert_rows(connection, "shown", [_shown_row(query, shown) for query, shown in change.shown.items()])
+
+
+def _pending(row: Row) -> tuple[bytes, PendingImpression]:
+    """A row of `shown`: what it is kept under, and what was shown."""
+    offset, query, at_ms, impression, answers, named = row
+    facts = answers_of(answers)
+    return query, PendingImpression(
+        LogMoment(offset, at_ms), _impressions.decode(impression), named=bool(named), **facts
+    )
 
 
 def _shown_row(query: bytes, shown: PendingImpression) -> tuple[int, bytes, int, bytes, str, int]:

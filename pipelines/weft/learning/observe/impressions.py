@@ -75,27 +75,38 @@ class ImpressionCounts:
     Several tallies are counted in one go: `of` is the number of the one that something goes to.
     """
 
-    __slots__ = ("_clicked", "_clicks", "_shown")
+    __slots__ = ("_clicked", "_clicks", "_shown", "_times")
 
     def __init__(self) -> None:
         self._shown: list[tuple[int, ImpressionBuckets, Sequence[ShownResult]]] = []
         self._clicked: list[tuple[int, ImpressionBuckets, Sequence[ShownResult]]] = []
         self._clicks: list[int] = []
+        self._times: list[int] = []
 
     def show(self, of: int, page: ImpressionBuckets, results: Sequence[ShownResult]) -> None:
         """Note that results were shown."""
         if results:
             self._shown.append((of, page, results))
 
-    def click(self, of: int, page: ImpressionBuckets, result: ShownResult, results: Sequence[ShownResult]) -> None:
+    def click(
+        self,
+        of: int,
+        page: ImpressionBuckets,
+        result: ShownResult,
+        results: Sequence[ShownResult],
+        *,
+        times: int = 1,  # −1 takes back what was noted before
+    ) -> None:
         """Note that one of the results that were shown was clicked."""
         self._clicked.append((of, page, results))
+        self._times.append(times)
         self._clicks.append(next(at for at, each in enumerate(results) if each is result))
 
     def counts(self) -> Iterator[tuple[int, EvidenceKey, int]]:
         """All masses that are not zero, each key of a tally once; results without a score or a rival have no place."""
-        for of, cell, clicked, _, _ in _cells(self._clicked, self._clicks):
-            yield of, cell_key(cell, CLICKED), clicked
+        for of, cell, clicked, _, _ in _cells(self._clicked, self._clicks, self._times):
+            if clicked:
+                yield of, cell_key(cell, CLICKED), clicked
         for of, cell, *masses in _cells(self._shown):
             for kind, mass in zip((SHOWN, SCORE, LEAD), masses, strict=True):
                 if mass:
@@ -103,7 +114,9 @@ class ImpressionCounts:
 
 
 def _cells(
-    answers: Sequence[tuple[int, ImpressionBuckets, Sequence[ShownResult]]], only: Sequence[int] | None = None
+    answers: Sequence[tuple[int, ImpressionBuckets, Sequence[ShownResult]]],
+    only: Sequence[int] | None = None,  # the place of the one result of each that is counted; None for all
+    times: Sequence[int] = (),  # how often that one is
 ) -> Iterator[tuple[int, Cell, int, int, int]]:
     """Each tally's cells with the masses of results, of their scores and of their leads."""
     results = list(chain.from_iterable(shown for _, _, shown in answers))
@@ -118,7 +131,9 @@ def _cells(
     domains = np.array([_PLACES[result.domain] for result in results], dtype=np.int64)
     leads = _leads(scores, sizes)
     counted = np.arange(len(results)) if only is None else np.cumsum(sizes) - sizes + np.array(only)
-    valid = counted[(ranks[counted] <= RANKS) & ~np.isnan(leads[counted])]
+    known = (ranks[counted] <= RANKS) & ~np.isnan(leads[counted])
+    valid = counted[known]
+    often = np.ones(len(counted), dtype=np.int64) if only is None else np.array(times, dtype=np.int64)
     # One number per cell: sorting those is many times faster than sorting rows.
     shape = (len(pages), len(_DOMAINS), RANKS + 1, SCORE_BINS, LEAD_BINS)
     bins = _score_bins(scores[valid]), _lead_bins(leads[valid])
@@ -126,7 +141,7 @@ def _cells(
     cells, where = np.unique(codes, return_inverse=True)
     masses = np.zeros((len(cells), 3), dtype=np.int64)
     each = np.column_stack([np.ones(len(valid)), scores[valid], (1.0 + leads[valid]) / 2.0])
-    np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64))
+    np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64) * often[known][:, None])
     buckets = list(pages)
     places = zip(*(part.tolist() for part in np.unravel_index(cells, shape)), strict=True)
     for (number, domain, *place), (seen, score, lead) in zip(places, masses.tolist(), strict=True):

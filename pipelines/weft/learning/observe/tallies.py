@@ -127,9 +127,11 @@ class Tally:
         """Note that results were shown."""
         self._all.impression_counts.show(self.number, page, results)
 
-    def click(self, page: ImpressionBuckets, result: ShownResult, results: Sequence[ShownResult]) -> None:
-        """Note that one of the results which were shown was clicked."""
-        self._all.impression_counts.click(self.number, page, result, results)
+    def click(
+        self, page: ImpressionBuckets, result: ShownResult, results: Sequence[ShownResult], *, times: int = 1
+    ) -> None:
+        """Note that one of the results which were shown was clicked; −1 times takes that back."""
+        self._all.impression_counts.click(self.number, page, result, results, times=times)
 
     def freeze(self) -> Evidence:
         """What was noted so far, as a value; several tallies are frozen more cheaply together."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import weakref
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -133,7 +134,7 @@ class CatalogSource:
         generation = open_generation()
         # Closed when the last search that holds it has ended, whichever that is.
         weakref.finalize(generation, generation.chunks.close)
-        weakref.finalize(generation, generation.lexical.close)
+        weakref.finalize(generation, _close_in, os.getpid(), generation.lexical.close)
         self._compare_precisions(generation.manifest)
         self._asked_for = pin.generation
         filters = RowFilter(generation.chunks, partial(communities_of, generation))
@@ -177,6 +178,12 @@ class CatalogSource:
                 cached = (version, {})
             self._held = cached
         return cached
+
+
+def _close_in(process: int, close: Callable[[], None]) -> None:
+    """Close something where it was opened: in a child that was forked since, Java does not answer."""
+    if os.getpid() == process:
+        close()
 
 
 def _answering_of(manifest: Manifest) -> Answering | None:
