@@ -335,8 +335,9 @@ class Answer:
             None where it had too few.
         uncalibrated: Why results carry no probability; empty where they do.
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
-        token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
-        session_token: Lets the same one lead its session, and report in it.
+        token: All that feedback on this answer needs, as text for a URL or a form: methods of a producer take it in
+            place of the query. Signed where a key is set (FBK-13).
+        session_token: Lets whoever asked lead its session, and report in it; empty where no key is set.
         lessons: What people and agents learned that fits the question, best first; no result stands elsewhere for it.
     """
 

@@ -14,7 +14,7 @@ from types import TracebackType
 from weft.domain.errors import StoreError
 from weft.domain.ids import SessionId
 from weft.domain.ranking import Answer, Query, ScoredResults
-from weft.domain.signatures import SigningKey
+from weft.domain.signatures import AnswerToken, SigningKey, principal_of, session_of
 from weft.domain.understanding import SessionMemory
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.learning.edges import NO_EDGES, LearnedEdges
@@ -81,7 +81,7 @@ class Searcher:
         Args:
             encode_past: Encodes past questions; None where the encoder itself does.
             lessons: What finds lessons beside results; None where answers have none (LES-8).
-            key: Answers give out tokens by it; without one they have none (FBK-13).
+            key: Answers give out signed tokens by it; without one plain ones (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             terms: The sparse encoder; None where none is configured.
             pairs: A cross-encoder for the best candidates.
@@ -134,7 +134,7 @@ class Searcher:
             else _remembering(self._memories, session, query, one)
             for query, session in zip(queries, sessions, strict=True)
         ]
-        return answered if self._key is None else [with_tokens(answer, self._key) for answer in answered]
+        return [with_tokens(answer, self._key) for answer in answered]
 
     def rank_many(self, queries: Sequence[Query]) -> list[ScoredResults]:
         """The results of `search_many`, to the bit, without explanations; no session remembers them."""
@@ -274,7 +274,8 @@ def _remembering(
     return answered[0] if answered else answer(query)
 
 
-def with_tokens(answer: Answer, key: SigningKey) -> Answer:
+def with_tokens(answer: Answer, key: SigningKey | None) -> Answer:
     """An answer with what whoever asked may speak of it by."""
-    tokens = key.tokens_of(answer.query)
-    return replace(answer, token=tokens.query, session_token=tokens.session)
+    query = answer.query
+    leads = "" if key is None else key.session_token(session_of(query), principal_of(query))
+    return replace(answer, token=AnswerToken.of(query, key).text, session_token=leads)

@@ -24,7 +24,7 @@ from weft.domain.events import (
 )
 from weft.domain.ids import ContentHash, question_fingerprint, question_of
 from weft.feedback.events.attribution import Method
-from weft.feedback.events.trigger_terms import BEYOND_RANK, MOST_TERMS, learnable
+from weft.feedback.events.trigger_terms import BEYOND_RANK, MOST_TERMS, learnable, trigger_terms
 from weft.feedback.settings import DAY_MS, CreditSettings, FeedbackSettings, TriggerSettings
 from weft.learning.evidence import MICRO
 from weft.learning.observe.impressions import ImpressionBuckets
@@ -164,9 +164,13 @@ def tally_triggers(
     tally: Tally, selection: Selection, impression: Impression, rules: TriggerSettings, *, day: int, principal: str
 ) -> None:
     """Note the words by which a result that was picked from far down shall be found (RET-17)."""
-    if not selection.terms or chosen_rank(selection, impression) <= BEYOND_RANK:
+    terms = selection.terms
+    if terms is None and selection.rank is None:
+        # Who holds an answer's token alone knows neither the query's words nor ranks.
+        terms = trigger_terms(impression.question or "", rules)
+    if not terms or chosen_rank(selection, impression) <= BEYOND_RANK:
         return
-    for term in learnable(selection.terms, rules)[:MOST_TERMS]:
+    for term in learnable(terms, rules)[:MOST_TERMS]:
         tally.note_use(day, selection.content_hash, LEARNED + term, 1.0, principal)
 
 

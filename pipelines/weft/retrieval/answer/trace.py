@@ -42,7 +42,8 @@ def answer_as_json(answer: Answer) -> dict[str, Any]:
     return {
         "query": answer.query.text,
         "query_id": answer.query.query_id,
-        **({"token": answer.token, "session_token": answer.session_token} if answer.token else {}),
+        "token": answer.token,
+        **({"session_token": answer.session_token} if answer.session_token else {}),
         "generation": answer.generation,
         "learned": answer.learned,
         "fusion": answer.fusion,
