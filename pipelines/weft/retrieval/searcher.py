@@ -14,7 +14,7 @@ from types import TracebackType
 from weft.domain.errors import StoreError
 from weft.domain.ids import SessionId
 from weft.domain.ranking import Answer, Query, ScoredResults
-from weft.domain.signatures import AnswerToken, SigningKey, principal_of, session_of
+from weft.domain.signatures import SigningKey
 from weft.domain.understanding import SessionMemory
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.learning.edges import NO_EDGES, LearnedEdges
@@ -134,7 +134,7 @@ class Searcher:
             else _remembering(self._memories, session, query, one)
             for query, session in zip(queries, sessions, strict=True)
         ]
-        return [with_tokens(answer, self._key) for answer in answered]
+        return answered if self._key is None else [with_tokens(answer, self._key) for answer in answered]
 
     def rank_many(self, queries: Sequence[Query]) -> list[ScoredResults]:
         """The results of `search_many`, to the bit, without explanations; no session remembers them."""
@@ -274,8 +274,7 @@ def _remembering(
     return answered[0] if answered else answer(query)
 
 
-def with_tokens(answer: Answer, key: SigningKey | None) -> Answer:
+def with_tokens(answer: Answer, key: SigningKey) -> Answer:
     """An answer with what whoever asked may speak of it by."""
-    query = answer.query
-    leads = "" if key is None else key.session_token(session_of(query), principal_of(query))
-    return replace(answer, token=AnswerToken.of(query, key).text, session_token=leads)
+    tokens = key.tokens_of(answer.query)
+    return replace(answer, proof=tokens.query, session_token=tokens.session)

@@ -14,8 +14,8 @@ from tests.support.feedback_events import HASHES, NOON, RULES, SETTINGS, impress
 from tests.support.feedback_publisher import MemoryPublisher
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import AnyEvent, Selection
-from weft.domain.ranking import Query
-from weft.domain.signatures import AnswerToken, SigningKey
+from weft.domain.ranking import AnswerToken, Query
+from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.batch import arrived
@@ -25,7 +25,7 @@ from weft.learning.observe.triggers import LEARNED
 
 KEY = SigningKey("a key that only services and updaters share")
 QUERY = Query(text="where is the checkpoint flushed", query_id="q1", session_id="s1", principal="ada", agent="coder")
-PLAIN, SIGNED = AnswerToken.of(QUERY, None).text, AnswerToken.of(QUERY, KEY).text
+PLAIN, SIGNED = AnswerToken.of(QUERY).text, AnswerToken.of(QUERY, KEY.tokens_of(QUERY).query).text
 
 
 def said(about: Query | str, key: SigningKey | None = None, **names: Any) -> tuple[MemoryPublisher, list[AnyEvent]]:

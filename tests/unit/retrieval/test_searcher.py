@@ -15,9 +15,8 @@ from tests.support.retrieval_fakes import (
 )
 from weft.domain.documents import Domain
 from weft.domain.errors import StoreError
-from weft.domain.ranking import Channel, Signal
-from weft.domain.signatures import AnswerToken, SigningKey
-from weft.retrieval.answer.trace import answer_as_json
+from weft.domain.ranking import AnswerToken, Channel, Signal
+from weft.domain.signatures import SigningKey
 from weft.retrieval.searcher import Searcher
 
 DOCUMENTS = {
@@ -127,11 +126,11 @@ def test_an_answer_gives_out_what_its_feedback_needs_to_whoever_asked() -> None:
     proof = key.query_token(query.query_id, "ada")
     assert AnswerToken.read(answer.token) == AnswerToken("s1", query.query_id, "ada", token=proof)
     assert answer.session_token == key.session_token("s1", "ada")
-    document = answer_as_json(answer)
+    document = answer.to_dict()
     assert (document["token"], document["session_token"]) == (answer.token, answer.session_token)
     unsigned = a_searcher(MemoryGeneration(DOCUMENTS)).search(query)
     assert AnswerToken.read(unsigned.token) == AnswerToken("s1", query.query_id, "ada")
-    assert (answer_as_json(unsigned)["token"], "session_token" in answer_as_json(unsigned)) == (unsigned.token, False)
+    assert (unsigned.to_dict()["token"], "session_token" in unsigned.to_dict()) == (unsigned.token, False)
     assert unsigned.results == answer.results
 
 

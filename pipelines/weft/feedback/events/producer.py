@@ -32,8 +32,8 @@ from weft.domain.events import (
     Trust,
 )
 from weft.domain.ids import ContentHash
-from weft.domain.ranking import ANY, Answer, Query
-from weft.domain.signatures import AnswerToken, SigningKey, is_same, principal_of, proof_in, session_of
+from weft.domain.ranking import ANY, Answer, AnswerToken, Query, principal_of, session_of
+from weft.domain.signatures import SigningKey, is_same, proof_in
 from weft.feedback.events.authenticity import UNAUTHORISED, signed, token_of
 from weft.feedback.events.codec import encode
 from weft.feedback.events.lesson_events import LessonEvents
@@ -396,10 +396,7 @@ class FeedbackProducer(LessonEvents):
         return self.lost
 
     def _answering(self, query: Query | str, principal: str | None) -> dict[str, Any]:
-        if isinstance(query, str):
-            about = self._read(query)
-        else:
-            about = AnswerToken(session_of(query), query.query_id, principal_of(query), query.model, query.agent)
+        about = self._read(query) if isinstance(query, str) else AnswerToken.of(query)
         stamp = self._stamp(about.session_id, about.principal if principal is None else principal)
         proof = {"token": about.token} if about.token and stamp["principal"] == about.principal else {}
         return {**stamp, **proof, "query_id": about.query_id, "model": about.model, "agent": about.agent}
