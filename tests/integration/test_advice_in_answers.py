@@ -18,7 +18,6 @@ from weft.domain.events import ModelQuality, Report, Review
 from weft.domain.ranking import Answer, Query
 from weft.feedback.fold.updates import report_evidence
 from weft.learning.evidence import Evidence, day_of
-from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.settings import load_settings
@@ -85,7 +84,7 @@ def test_where_no_result_passes_the_answer_says_so(catalog: Catalog) -> None:
     assert answer.gap is not None
     assert answer.gap.match == max(result.confidence for result in answer.results) < answer.gap.threshold
     assert answer.gap.bound is None
-    assert json.loads(json.dumps(answer_as_json(answer)))["gap"]["threshold"] == answer.gap.threshold
+    assert json.loads(json.dumps(answer.to_dict()))["gap"]["threshold"] == answer.gap.threshold
 
 
 def tired(model: str) -> list[Report]:
@@ -114,7 +113,7 @@ def test_an_answer_says_when_to_hand_over(catalog: Catalog, capsys: pytest.Captu
     assert asked(catalog, model="other", turn=3).hand_off is None
     assert asked(catalog, model="small").hand_off is None
     answer = asked(catalog, model="small", turn=30)
-    assert answer_as_json(answer)["hand_off"]["due"] is True
+    assert answer.to_dict()["hand_off"]["due"] is True
     print_answer(answer)
     assert "hand over to another model" in " ".join(capsys.readouterr().out.split())
 

@@ -25,12 +25,12 @@ from weft.cli.searches.search import new_id
 from weft.domain.errors import BrokerUnavailableError
 from weft.domain.events import Explicit, Impression, Selection
 from weft.domain.ranking import Query, RankedResult
+from weft.domain.reasons import reason
 from weft.evaluation.measures.beir import read_dataset
 from weft.evaluation.queries.reader import read_queries
 from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.events.codec import decode
 from weft.feedback.events.producer import FeedbackProducer
-from weft.retrieval.answer.reasons import reason
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.writer import create_topic
 from weft.runtime.ray.stages import HERE

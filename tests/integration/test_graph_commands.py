@@ -26,13 +26,12 @@ from weft.catalog.live import RELATIONS_FILE
 from weft.cli.main import main
 from weft.domain.links import LinkKind, RelationSource
 from weft.domain.ranking import Answer, RankedResult
+from weft.domain.reasons import reason, reasons, sentence_of
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.report import IndexOutcome
 from weft.learning.edges import LearnedEdge, LearnedEdges
 from weft.learning.evidence import Evidence
 from weft.learning.parts import parts_of
-from weft.retrieval.answer.reasons import reason, reasons, sentence_of
-from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.ray.stages import HERE
@@ -104,7 +103,7 @@ def test_a_superseded_result_names_its_successor_wherever_it_is_shown(store: Sto
     old = next(one for one in answer.results if one.uris[0] == "tree/old.md")
     assert reasons(old)[0] == "superseded by tree/new.md"
     assert reason(old).startswith("superseded by tree/new.md; ")
-    (shown,) = (one for one in answer_as_json(answer)["results"] if one["uris"][0] == "tree/old.md")
+    (shown,) = (one for one in answer.to_dict()["results"] if one["uris"][0] == "tree/old.md")
     (relation,) = shown["relations"]
     assert (relation["kind"], relation["inward"], relation["uri"]) == ("supersedes", True, "tree/new.md")
     assert (relation["source"], relation["says"]) == ("declared", "superseded by tree/new.md")
@@ -231,7 +230,7 @@ def test_a_result_names_the_whole_cluster_of_its_opponents(store: Store) -> None
         "contradicts tree/deep/doubt.md (also in this contradiction: tree/far.md)"
     )
     assert "contradicts tree/far.md" in reasons(store.result("tree/deep/doubt.md"))[0]
-    shown = answer_as_json(store.answer())["results"]
+    shown = store.answer().to_dict()["results"]
     (new,) = (one for one in shown if one["uris"][0] == "tree/new.md")
     assert "in one contradiction with tree/far.md" in [each["says"] for each in new["relations"]]
 

@@ -15,13 +15,13 @@ from tests.support.small_store import DirectionEncoder, published_store
 from weft.domain.events import AnyEvent, Correction, Explicit
 from weft.domain.ids import QueryId, content_hash
 from weft.domain.ranking import Answer, RankedResult
+from weft.domain.reasons import reason
 from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import signed, token_of
 from weft.feedback.events.codec import encode
 from weft.feedback.events.producer import impression_of
 from weft.feedback.settings import FeedbackSettings
 from weft.learning.evidence import Evidence
-from weft.retrieval.answer.reasons import reason
 from weft.retrieval.searcher import Searcher
 from weft.settings import load_settings
 

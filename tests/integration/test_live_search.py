@@ -20,8 +20,8 @@ from weft.domain.errors import NothingPublishedError
 from weft.domain.events import AnyEvent
 from weft.domain.ids import content_hash
 from weft.domain.ranking import Channel, Scope, Signal
+from weft.domain.reasons import CONTENT
 from weft.indexes.builder import GenerationBuilder
-from weft.retrieval.ranking.effects import CONTENT
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.clock import day_of, system_clock

@@ -19,9 +19,9 @@ from weft.consolidation.steps.contradictions import contradictions_in
 from weft.consolidation.steps.duplicates import duplicates_in
 from weft.domain.links import LinkKind, Relation, RelationSource
 from weft.domain.ranking import Query
+from weft.domain.reasons import warnings
 from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.learning.evidence import Evidence
-from weft.retrieval.answer.reasons import warnings
 from weft.runtime.mlflow.tracking import Tracking
 from weft.settings import Settings
 

@@ -11,7 +11,7 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.ranking import Answer, Channel
 from weft.indexes.text.build import LexicalDocument, write_shard
 from weft.indexes.text.lexical import LexicalIndex
-from weft.retrieval.answer.trace import answer_as_json, understanding_line
+from weft.retrieval.answer.trace import understanding_line
 from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration
@@ -135,7 +135,7 @@ def test_a_phrase_that_no_text_has_is_as_unquoted(tmp_path: Path, phrase: str, o
     assert quoted.understanding is not None
     assert quoted.understanding.unheld == (f"“{phrase}”",)
     assert f"no text has “{phrase}”: taken as plain words" in understanding_line(quoted.understanding)
-    assert answer_as_json(quoted)["understanding"]["unheld_signs"] == [f"“{phrase}”"]
+    assert quoted.to_dict()["understanding"]["unheld_signs"] == [f"“{phrase}”"]
 
 
 WORDS = [

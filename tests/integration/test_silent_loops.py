@@ -14,6 +14,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.commands import feedback_status
 from weft.cli.main import main
 from weft.domain.events import AnyEvent
+from weft.feedback.events.codec import encode
 from weft.feedback.run.metrics import (
     LEAST_IMPRESSIONS,
     LEAST_VERDICTS,
@@ -116,3 +117,30 @@ def test_what_waits_for_its_day_is_told(
         assert main(["feedback", "status", "--store", str(store)]) == 0
         printed = capsys.readouterr().out
         assert (f"pieces of evidence wait for {stamp(today)[:10]}" in printed) is waits
+
+
+def test_feedback_without_its_session_is_counted_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """FBK-13, FBK-12: it names another session, a query that nobody showed, or none: each is told with what helps."""
+    lost = [explicit(1.0, event_id=f"lost-{at}", session_id="q1") for at in range(2)]
+    headless = json.loads(encode(explicit(1.0, event_id="headless")))
+    del headless["session_id"]
+    events = [impression(), *lost, explicit(1.0, query_id="q9", event_id="unknown"), json.dumps(headless).encode()]
+    updater = Updater.open(FakeSource(FakeLog.of(records(events))), tmp_path, [0], RULES)
+    while updater.step(0.0):
+        pass
+    updater.close()
+    assert main(["feedback", "status", "--store", str(tmp_path), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["waiting"]["events"], told["waiting"]["queries"], told["unjoined"]) == (3, 2, 0)
+    by_query = {each["query_id"]: each for each in told["waiting"]["named"]}
+    assert {name: (each["session_id"], each["events"], each["shown_in"]) for name, each in by_query.items()} == {
+        "q1": ("q1", 2, "s1"),
+        "q9": ("s1", 1, None),
+    }
+    assert "the answer's token" in by_query["q1"]["advice"]
+    assert "impressions" in by_query["q9"]["advice"]
+    assert told["dead_letters"] == {"no_session": 1}
+    assert main(["feedback", "status", "--store", str(tmp_path)]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "3 events on 2 queries count for nothing" in printed
+    assert "dead letters: no_session 1" in printed

@@ -25,7 +25,6 @@ from weft.domain.errors import NothingPublishedError, StoreError
 from weft.domain.ids import GenerationId, QueryId
 from weft.domain.ranking import Answer, Query, ScoredResult, ScoredResults
 from weft.domain.understanding import SessionMemory
-from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import FusionMode
 from weft.runtime.clock import day_of, system_clock
@@ -61,7 +60,7 @@ def numbered(texts: list[str]) -> list[Query]:
 
 def written(answers: list[Answer]) -> list[str]:
     """All of each answer but what the clock says."""
-    return [json.dumps(answer_as_json(replace(answer, timings_ms={}))) for answer in answers]
+    return [json.dumps(replace(answer, timings_ms={}).to_dict()) for answer in answers]
 
 
 def test_answers_are_those_of_one_process_to_the_last_byte(settings: Settings, pool: SearcherPool) -> None:

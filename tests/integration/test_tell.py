@@ -16,7 +16,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.commands import update
 from weft.cli.main import main
 from weft.domain.ranking import RankedResult
-from weft.retrieval.answer.reasons import reason
+from weft.domain.reasons import reason
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.clock import system_clock

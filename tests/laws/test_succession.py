@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from tests.laws.test_diversity import contenders, scored, tuned
 from tests.support.candidate_tables import told, with_vectors
-from weft.retrieval.ranking.diversity import SUPERSEDED, Choice, contending, diverse, lowered
+from weft.domain.reasons import SUPERSEDED
+from weft.retrieval.ranking.diversity import Choice, contending, diverse, lowered
 from weft.retrieval.snapshot.relations import Counterparts, ResolvedRelations
 
 PAIRS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=12)

@@ -21,11 +21,11 @@ from weft.app.collections import document_id, indexed
 from weft.app.searching.engines import load_engines, source_of
 from weft.domain.ids import content_hash
 from weft.domain.ranking import Answer, Query, RankedResult
+from weft.domain.reasons import CONTENT, QUESTION
 from weft.evaluation.measures.beir import Dataset, JudgedQuery
 from weft.evaluation.measures.measuring import as_query
 from weft.evaluation.measures.runs import Run, as_ranked
 from weft.feedback.events.producer import FeedbackProducer
-from weft.retrieval.ranking.effects import CONTENT, QUESTION
 from weft.retrieval.searcher import Searcher
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.broker import EmbeddedBroker

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import lru_cache
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct, structs
 
@@ -197,3 +197,8 @@ class Context:
     def text(self) -> str:
         """All parts as one text."""
         return "\n\n".join(part.text for part in self.parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in JSON's own types."""
+        parts = [{**asdict(part), "role": part.role.value} for part in self.parts]
+        return {"reach": self.reach.value, "tokens": self.tokens, "left_out": self.left_out, "parts": parts}

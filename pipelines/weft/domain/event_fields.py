@@ -25,7 +25,8 @@ MOST_SHOWN = 200
 """Results that one impression tells of."""
 
 Identifier = Annotated[str, Meta(min_length=1, max_length=128)]
-Code = Annotated[str, Meta(min_length=1, max_length=64)]  # of signatures and tokens: hex digits
+Code = Annotated[str, Meta(min_length=1, max_length=64)]  # of signatures: hex digits
+Token = Annotated[str, Meta(min_length=1, max_length=4_096)]  # hex digits, or the whole token of an answer
 Name = Annotated[str, Meta(min_length=1, max_length=64)]
 Text = Annotated[str, Meta(min_length=1, max_length=65_536)]
 HEXADECIMAL = "^[0-9a-f]{64}$"  # `$` alone lets a line end through: lengths are checked beside it
@@ -60,4 +61,4 @@ class Event(Struct, kw_only=True, frozen=True, gc=False, tag_field="type", renam
     agent: Name = ANY
     tenant: Name | None = None
     # by which the principal proves itself, where updaters have a key: as the answer gave it out (FBK-13)
-    token: Code | None = None
+    token: Token | None = None

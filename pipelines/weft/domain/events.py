@@ -164,12 +164,14 @@ class Selection(Event, kw_only=True, frozen=True, gc=False, tag="selection"):
     """A result was opened or chosen.
 
     Attributes:
-        terms: Words of the query that a result picked from far down shall be found by (RET-17).
+        rank: Where it stood, where whoever reports that knows it; the impression's own word is relied on.
+        terms: Words of the query that a result picked from far down shall be found by (RET-17). Where neither they nor
+            `rank` are said, the updater takes those of the impression's question.
     """
 
     query_id: Identifier
     content_hash: Hash
-    rank: Rank
+    rank: Rank | None = None
     terms: Annotated[tuple[Term, ...], Meta(max_length=8)] | None = None
 
 

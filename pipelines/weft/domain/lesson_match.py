@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import Lesson, LessonResult, LessonStatus
@@ -81,3 +82,17 @@ class ChosenLesson:
         sure = f"P(good) {believed.p_good:.2f} [{believed.lower:.2f}, {believed.upper:.2f}]"
         drawn = "" if self.propensity >= 1.0 else f"; on trial, drawn with probability {self.propensity:.2f}"
         return f"relevance {match.relevance:.2f}{of} · {sure} · priority {match.priority:g}{drawn}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in JSON's own types, with why it is there and how sure it is."""
+        believed = self.match.believed
+        return {
+            **believed.lesson.as_fields(),
+            "p_good": believed.p_good,
+            "interval": [believed.lower, believed.upper],
+            "status": believed.status.value,
+            "rank": self.match.rank,
+            "propensity": self.propensity,
+            "contributions": [asdict(each) for each in self.match.contributions],
+            "why": self.why,
+        }

@@ -74,6 +74,17 @@ class Relation:
     at: float | None = None  # when it was said, seconds since the epoch; None where that is not known
 
 
+_SAID = {
+    LinkKind.CAUSED: ("caused", "caused by"),
+    LinkKind.DERIVED_FROM: ("derived from", "source of"),
+    LinkKind.ENABLED: ("enabled", "enabled by"),
+    LinkKind.CONTRADICTS: ("contradicts", "contradicts"),
+    LinkKind.SUPERSEDES: ("supersedes", "superseded by"),
+    LinkKind.SUPPORTS: ("supports", "supported by"),
+}
+"""Of each relation that is declared, how it is said of its own document, and of the one it leads to."""
+
+
 class RelatedDocument(msgspec.Struct, frozen=True):
     """A document that stands in a causal relation with a result (GRA-1)."""
 
@@ -84,6 +95,11 @@ class RelatedDocument(msgspec.Struct, frozen=True):
     at: float | None = None  # when it was said, seconds since the epoch; None where that is not known
     # whether it is said of both; else others between them contradict one another, and all are one cluster
     direct: bool = True
+
+    @property
+    def says(self) -> str:
+        """What the result has to do with it, in words."""
+        return f"{_SAID[self.kind][self.inward]} {self.uri}" if self.direct else f"in one contradiction with {self.uri}"
 
 
 class Measure(StrEnum):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import math
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import msgspec
 
 from weft.domain.chunks import Context, MadeBy
 from weft.domain.documents import Domain
+from weft.domain.errors import InvalidEventError
 from weft.domain.ids import ContentHash, GenerationId, VersionName
 from weft.domain.lesson_match import ChosenLesson
 from weft.domain.links import Authority, RelatedDocument
 from weft.domain.matching import EvidenceGap, MatchFeatures
+from weft.domain.reasons import PastVerdicts, reason, reasons
 from weft.domain.understanding import HandOff, SessionMemory, Understanding
 
 MOST_RESULTS = 1000
@@ -30,6 +34,9 @@ ANY = "*"
 
 ANONYMOUS = "anonymous"
 """The principal of who gives no name."""
+
+
+_SHOWN = 40  # characters of a text that is no token
 
 
 class Channel(StrEnum):
@@ -168,6 +175,72 @@ class Query:
             raise ValueError(f"Query.{name}: expected {expected}, found {getattr(self, name)!r}")
 
 
+def session_of(query: Query) -> str:
+    """The session a query's events belong to: its own, or one of this query alone."""
+    return query.session_id or query.query_id
+
+
+def principal_of(query: Query) -> str:
+    """Who asked: the query's principal, or the one that all share who name none."""
+    return query.principal or ANONYMOUS
+
+
+class AnswerToken(NamedTuple):
+    """What every event about one answer holds; as text, all that whoever reports what became of it needs.
+
+    The text is base64url (RFC 4648, unpadded) of a JSON object in ASCII whose keys are fields of events. It holds
+    neither the question nor the results: the impression does, and the updater joins the two.
+
+    Examples:
+        >>> AnswerToken.of(Query(text="why", query_id="q-7", session_id="s-41", principal="ada")).text
+        'eyJzZXNzaW9uX2lkIjoicy00MSIsInF1ZXJ5X2lkIjoicS03IiwicHJpbmNpcGFsIjoiYWRhIn0'
+        >>> AnswerToken.read(_).query_id
+        'q-7'
+    """
+
+    session_id: str
+    query_id: str
+    principal: str
+    model: str = ANY
+    agent: str = ANY
+    token: str = ""  # by which the principal proves itself; empty where no key is set (FBK-13)
+
+    @classmethod
+    def of(cls, query: Query, proof: str = "") -> Self:
+        """What the answer to a query gives out to whoever asked."""
+        return cls(session_of(query), query.query_id, principal_of(query), query.model, query.agent, proof)
+
+    @property
+    def text(self) -> str:
+        """As it travels, in a URL, a form or a header."""
+        stated = {name: value for name, value in self._asdict().items() if value != self._field_defaults.get(name)}
+        return base64.urlsafe_b64encode(json.dumps(stated, separators=(",", ":")).encode()).rstrip(b"=").decode()
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        """The token in a text.
+
+        Raises:
+            InvalidEventError: "invalid_token": it is none.
+        """
+        try:
+            padded = text.encode("ascii") + b"=" * (-len(text) % 4)
+            stated = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+            held = {name: stated[name] for name in cls._fields if name in stated}
+            token = cls(**held)
+        except (ValueError, TypeError, RecursionError):
+            raise _no_token(text) from None
+        if not all(isinstance(each, str) for each in token):
+            raise _no_token(text)
+        return token
+
+
+def _no_token(text: str) -> InvalidEventError:
+    found = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… of {len(text):,} characters"
+    expected = "expected the token of an answer, as `Answer.token` and `weft search --json` hold it"
+    return InvalidEventError("invalid_token", f"{expected}, found {found!r}: pass it on whole and unchanged")
+
+
 class ChannelHit(msgspec.Struct, frozen=True, gc=False):
     """Where one channel put a candidate: rank from 1, and the channel's own score (higher is better)."""
 
@@ -205,29 +278,10 @@ class Contribution(msgspec.Struct, frozen=True, gc=False):
     amount: float
     belief: WeightBelief | None = None
 
-
-class NewcomerVerdicts(msgspec.Struct, frozen=True):
-    """What those called a result who are new, and too many on one day to count one by one (FBK-13)."""
-
-    right: int  # How many names, as in `PastVerdicts`
-    wrong: int
-    near_right: int
-    near_wrong: int
-    counts_as: int  # as how many people they count at most, all together; 0 where they hardly count
-
-
-class PastVerdicts(msgspec.Struct, frozen=True):
-    """What people called a result before (LRN-18)."""
-
-    right: int = 0  # How many, when this very question was asked
-    wrong: int = 0
-    near_right: int = 0  # How many, when a near question was asked (LRN-19)
-    near_wrong: int = 0
-    nearest: str = ""  # the nearest of these; "" where there is none, or its text is private
-    own: bool | None = None  # the asker's own word; None without one
-    rank_before: int | None = None  # where it would stand without all that; None where no channel finds it
-    new: NewcomerVerdicts | None = None  # A crowd of new names beside those counted so far; None without one
-    edited: int = 0  # how many of all of them said so before its text was edited (ARC-4)
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in JSON's own types."""
+        facts = {name: getattr(self, name) for name in ("name", "value", "weight", "amount")}
+        return facts if self.belief is None else {**facts, "belief": msgspec.to_builtins(self.belief)}
 
 
 class ScoredResult(NamedTuple):
@@ -318,6 +372,51 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
         """
         return math.fsum(contribution.amount for contribution in self.contributions)
 
+    @property
+    def why(self) -> str:
+        """Why it stands where it does: one sentence."""
+        return reason(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in JSON's own types: where each channel put it, its signals, and every addend of its score."""
+        return {
+            "rank": self.rank,
+            "why": self.why,
+            "reasons": list(reasons(self)),
+            "past": None if self.past is None else msgspec.to_builtins(self.past),
+            "score": self.score,
+            "relevance": self.relevance,
+            "probability": self.probability,
+            "doubtful": self.doubtful,
+            "match": None
+            if (match := self.match) is None
+            else {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction},
+            "above_next": self.above_next,
+            "propensity": self.propensity,
+            "examination": self.examination,
+            "asked": self.asked,
+            "content_hash": self.content_hash,
+            "chunk_id": self.chunk_id,
+            "uris": list(self.uris),
+            "alike": list(self.alike),
+            "authority": None if self.authority is None else msgspec.to_builtins(self.authority),
+            "relations": [{**msgspec.to_builtins(each), "says": each.says} for each in self.relations],
+            "start_line": self.start_line,
+            "end_line": self.end_line,
+            "kind": self.kind,
+            "title": self.title,
+            "symbol": self.symbol,
+            "heading_path": list(self.heading_path),
+            "domain": self.domain.value,
+            "text": self.text,
+            "channels": {
+                channel.value: {"rank": hit.rank, "score": hit.score} for channel, hit in self.channels.items()
+            },
+            "signals": {signal.value: value for signal, value in self.signals.items()},
+            "context": None if self.context is None else self.context.to_dict(),
+            "contributions": [contribution.to_dict() for contribution in self.contributions],
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -335,7 +434,7 @@ class Answer:
             None where it had too few.
         uncalibrated: Why results carry no probability; empty where they do.
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
-        token: Lets whoever asked send feedback on this answer; empty where no key is set (FBK-13).
+        proof: By which whoever asked proves itself, a part of `token`; empty where no key is set (FBK-13).
         session_token: Lets the same one lead its session, and report in it.
         lessons: What people and agents learned that fits the question, best first; no result stands elsewhere for it.
     """
@@ -355,6 +454,41 @@ class Answer:
     answered: float | None = None
     uncalibrated: str = ""
     hand_off: HandOff | None = None
-    token: str = ""
+    proof: str = ""
     session_token: str = ""
     lessons: tuple[ChosenLesson, ...] = ()
+
+    @property
+    def token(self) -> str:
+        """All that feedback on this answer needs, as text for a URL or a form (FBK-13).
+
+        Methods of a producer take it in place of the query. It is signed where a key is set.
+        """
+        return AnswerToken.of(self.query, self.proof).text
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in JSON's own types: what `weft search --json` prints."""
+        gap, advice = self.gap, self.hand_off
+        return {
+            "query": self.query.text,
+            "query_id": self.query.query_id,
+            "token": self.token,
+            **({"session_token": self.session_token} if self.session_token else {}),
+            "generation": self.generation,
+            "learned": self.learned,
+            "fusion": self.fusion,
+            "explored": self.query.explore,
+            "truncated": self.truncated,
+            "failed_channels": dict(self.failed_channels),
+            "gap": None if gap is None else {**asdict(gap), "missing": list(gap.missing)},
+            "hand_off": None if advice is None else {**asdict(advice), "due": advice.due},
+            "uncalibrated": self.uncalibrated,
+            "timings_ms": dict(self.timings_ms),
+            "heads": {
+                channel.value: [{"content_hash": content, "score": score} for content, score in head]
+                for channel, head in self.heads.items()
+            },
+            "understanding": None if self.understanding is None else self.understanding.to_dict(),
+            "results": [result.to_dict() for result in self.results],
+            **({"lessons": [lesson.to_dict() for lesson in self.lessons]} if self.lessons else {}),
+        }

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hmac
 from typing import NamedTuple
 
-from weft.domain.ranking import ANONYMOUS, Query
+from weft.domain.errors import InvalidEventError
+from weft.domain.ranking import AnswerToken, Query, principal_of, session_of
 
 _TOKEN_DIGITS = 32  # 128 bits: nobody guesses one
 
@@ -18,6 +19,14 @@ class Tokens(NamedTuple):
 
     query: str  # for feedback on the answer
     session: str  # for phases of its session, and for reports in it
+
+
+def proof_in(code: str) -> str:
+    """By what a principal proves itself: the part of an answer's token that does, or the code itself."""
+    try:
+        return AnswerToken.read(code).token
+    except InvalidEventError:
+        return code
 
 
 class SigningKey:
@@ -56,16 +65,6 @@ class SigningKey:
 def is_same(code: str, given: str | None) -> bool:
     """Whether a code was given, compared in a time that says nothing of where they differ."""
     return given is not None and hmac.compare_digest(code.encode(), given.encode())
-
-
-def session_of(query: Query) -> str:
-    """The session a query's events belong to: its own, or one of this query alone."""
-    return query.session_id or query.query_id
-
-
-def principal_of(query: Query) -> str:
-    """Who asked: the query's principal, or the one that all share who name none."""
-    return query.principal or ANONYMOUS
 
 
 def _pair(meaning: bytes, identifier: str, principal: str) -> bytes:

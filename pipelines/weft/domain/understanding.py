@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from weft.domain.errors import CorruptionError
 
@@ -89,6 +90,26 @@ class Understanding:
     shift: Shift | None = None  # none without a session's earlier queries
     # content hashes that learned triggers still on trial would lead to, with the trigger (RET-17)
     shadowed: Mapping[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it in JSON's own types."""
+        shift = self.shift
+        return {
+            "type": self.type.value,
+            "confidence": self.confidence,
+            "cues": list(self.cues),
+            "complexity": self.complexity.value,
+            "limit": self.limit,
+            "variants": [{"text": variant.text, "source": variant.source} for variant in self.variants],
+            "filters": [asdict(each) for each in self.filters],
+            "unknown_filters": list(self.unknown),
+            "unmet_filters": list(self.unmet),
+            "signs": list(self.signs),
+            "unheld_signs": list(self.unheld),
+            "home": self.home,
+            "triggers_on_trial": dict(self.shadowed),
+            "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,13 +22,13 @@ from weft.domain.ranking import (
     Channel,
     ChannelHit,
     Contribution,
-    PastVerdicts,
     RankedResult,
     ScoredResult,
     ScoredResults,
     Signal,
     WeightBelief,
 )
+from weft.domain.reasons import CONTENT, OWN, QUESTION, PastVerdicts
 from weft.indexes.chunk_store import Content, Occurrence
 from weft.learning.beliefs import Beliefs
 from weft.learning.calibration.matching import Answering
@@ -40,7 +40,6 @@ from weft.retrieval.query.understanding import remembered
 from weft.retrieval.ranking.batch import CHANNELS, SIGNALS, RankingBatch, ScoreTerm, head
 from weft.retrieval.ranking.context import RankingContext, SignalWeight, WeightDraws
 from weft.retrieval.ranking.diversity import Choice, contending
-from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from weft.retrieval.ranking.signals import authorities_of, is_doubtful, match_features
 from weft.retrieval.search import Resources, Stopwatch
 from weft.retrieval.snapshot.documents import DOMAINS

@@ -93,7 +93,7 @@ class Searcher:
         Args:
             encode_past: Encodes past questions; None where the encoder itself does.
             lessons: What finds lessons beside results; None where answers have none (LES-8).
-            key: Answers give out tokens by it; without one they have none (FBK-13).
+            key: Answers give out signed tokens by it; without one plain ones (FBK-13).
             further: More encoders, in the order of `embedding.further`; each a dense channel.
             terms: The sparse encoder; None where none is configured.
             pairs: A cross-encoder for the best candidates.
@@ -335,4 +335,4 @@ def _remembering(
 def with_tokens(answer: Answer, key: SigningKey) -> Answer:
     """An answer with what whoever asked may speak of it by."""
     tokens = key.tokens_of(answer.query)
-    return replace(answer, token=tokens.query, session_token=tokens.session)
+    return replace(answer, proof=tokens.query, session_token=tokens.session)

@@ -19,8 +19,8 @@ from weft.domain.event_fields import MOST_SHOWN
 from weft.domain.events import Impression
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Answer
+from weft.domain.reasons import difference, sentence_of
 from weft.feedback.events.producer import FeedbackProducer
-from weft.retrieval.answer.reasons import difference, sentence_of
 
 
 @pytest.mark.parametrize("text", ["one\u2028two", "one\u0085two", "plain"])

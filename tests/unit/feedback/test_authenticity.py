@@ -27,7 +27,7 @@ from tests.support.feedback_events import (
 from tests.support.feedback_publisher import MemoryPublisher
 from weft.domain.errors import ConfigurationError, InvalidEventError
 from weft.domain.events import AnyEvent, Impression
-from weft.domain.ranking import Answer, Query
+from weft.domain.ranking import Answer, AnswerToken, Query
 from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import Authenticity, signed, token_of
 from weft.feedback.events.codec import decode_all, encode
@@ -60,7 +60,7 @@ def an_answer(principal: str = "ada") -> Answer:
         generation="",  # type: ignore[arg-type]
         learned="",  # type: ignore[arg-type]
         fusion="",
-        token=tokens.query,
+        proof=tokens.query,
         session_token=tokens.session,
     )
 
@@ -213,7 +213,8 @@ def test_a_key_is_given_by_the_environment_and_shows_nowhere(tmp_path: Path) -> 
 def test_a_query_of_half_a_character_has_a_token() -> None:
     """RET-21: no text of a query fails a search."""
     query = replace(an_answer().query, principal="\ud800")
-    assert len(KEY.tokens_of(query).query) == 32
+    token = AnswerToken.of(query, KEY.tokens_of(query).query)
+    assert AnswerToken.read(token.text) == token
 
 
 def test_short_keys_are_refused_by_the_settings_themselves() -> None:

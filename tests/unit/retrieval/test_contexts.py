@@ -16,7 +16,7 @@ from weft.domain.ids import ChunkId
 from weft.domain.ranking import RankedResult
 from weft.domain.understanding import QueryType
 from weft.indexes.graph.graph import EdgeKind
-from weft.retrieval.answer.trace import answer_as_json, context_lines
+from weft.retrieval.answer.trace import context_lines
 from weft.retrieval.context import MOST, Neighbours, reach_of, surroundings, with_contexts
 from weft.retrieval.settings import ContextSettings
 
@@ -190,7 +190,7 @@ def test_a_search_hands_over_contexts_where_they_are_asked_for() -> None:
     assert context is not None
     assert context.reach is Reach.HIERARCHY
     assert {part.role for part in context.parts} >= {Role.CHUNK}
-    told = answer_as_json(answer)["results"][0]["context"]
+    told = answer.to_dict()["results"][0]["context"]
     assert [part["text"] for part in told["parts"]] == [part.text for part in context.parts]
     assert any("guide:1-1" in line for line in context_lines(context))
     assert all(result.context is None for result in searcher.search(a_query("pages")).results)

@@ -14,10 +14,9 @@ from tests.support.examples import examples
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
 from tests.support.retrieval_fakes import settings as retrieval_settings
 from tests.support.words_spoken import a_word, an_outcome, by_many
-from weft.domain.ranking import Answer, Channel, PastVerdicts, RankedResult
+from weft.domain.ranking import Answer, Channel, RankedResult
+from weft.domain.reasons import CONTENT, OWN, QUESTION, PastVerdicts
 from weft.learning.evidence import Evidence
-from weft.retrieval.answer.trace import answer_as_json
-from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 from weft.retrieval.searcher import Searcher
 
 FRUIT = MemoryGeneration(
@@ -252,7 +251,7 @@ def test_what_was_called_right_is_found_where_no_channel_finds_it() -> None:
 def test_an_answer_tells_what_came_of_its_results() -> None:
     """RET-18, LRN-18: to clients in words and numbers, and to updaters as precedent, a half where it says nothing."""
     answer = ask(by_many(PEOPLE[:3], LAST, QUESTION_ASKED, share=0.3))
-    told = {each["content_hash"]: each for each in answer_as_json(answer)["results"]}
+    told = {each["content_hash"]: each for each in answer.to_dict()["results"]}
     assert told[LAST]["why"].startswith("three people called this right for this question; before that it was sixth")
     assert told[LAST]["past"]["right"] == 3
     assert told[FIRST]["past"] is None

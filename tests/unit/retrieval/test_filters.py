@@ -8,7 +8,7 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_place, a_query, a_
 from weft.domain.documents import ContentType, Domain
 from weft.domain.ids import QueryId
 from weft.ingestion.metadata.front_matter import front_matter
-from weft.retrieval.answer.trace import answer_as_json, understanding_line
+from weft.retrieval.answer.trace import understanding_line
 from weft.retrieval.snapshot.filters import matches
 
 
@@ -136,7 +136,7 @@ def test_filters_that_nothing_passes_are_told(text: str, filters: dict[str, str]
     assert answer.understanding is not None
     assert answer.understanding.unmet == unmet
     assert bool(answer.results) is not bool(unmet)
-    assert answer_as_json(answer)["understanding"]["unmet_filters"] == list(unmet)
+    assert answer.to_dict()["understanding"]["unmet_filters"] == list(unmet)
     line = understanding_line(answer.understanding)
     assert all(f"no document has {each}: nothing passes" in line for each in unmet)
     assert ("nothing passes" in line) is bool(unmet)

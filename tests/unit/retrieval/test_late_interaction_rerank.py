@@ -4,7 +4,6 @@ import pytest
 
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, settings
 from weft.domain.ranking import Answer, Signal
-from weft.retrieval.answer.trace import answer_as_json
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon"]
 # Documents share ever fewer words with the query "alpha beta gamma delta epsilon".
@@ -95,4 +94,4 @@ def test_fusion_by_rank_or_score_ranks_by_itself(fusion: str) -> None:
 def test_a_query_without_words_is_answered() -> None:
     """RET-21: no token of the query, no match, no error."""
     answer = a_searcher(MemoryGeneration(DOCUMENTS), rerank=ON).search(a_query("  "))
-    assert answer_as_json(answer)["failed_channels"] == {}
+    assert answer.to_dict()["failed_channels"] == {}

@@ -11,7 +11,6 @@ from weft.domain.ranking import Answer, Channel, Signal
 from weft.feedback.events.trigger_terms import trigger_terms
 from weft.indexes.graph.graph import EdgeKind
 from weft.learning.observe.triggers import LearnedTrigger, LearnedTriggers
-from weft.retrieval.answer.trace import answer_as_json
 from weft.settings import load_settings
 
 TEXTS = {"a": ["pages and quotas"], "b": ["yellow bananas"], "c": ["flush order"]}
@@ -61,7 +60,7 @@ def test_a_trigger_on_trial_is_told_and_changes_nothing() -> None:
     assert trial.results == none.results
     assert trial.understanding is not None
     assert trial.understanding.shadowed == {PAGES: "[learned:]disk"}
-    assert answer_as_json(trial)["understanding"]["triggers_on_trial"] == {PAGES: "[learned:]disk"}
+    assert trial.to_dict()["understanding"]["triggers_on_trial"] == {PAGES: "[learned:]disk"}
 
 
 def test_words_that_stand_in_much_of_the_corpus_trigger_nothing() -> None:

@@ -12,7 +12,6 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.lesson import Conditions, Lesson, LessonSource
 from weft.lessons.finding import meanings_of
 from weft.retrieval.answer.lessons import LessonRetriever
-from weft.retrieval.answer.trace import answer_as_json
 
 SURE = Lesson(
     section="api",
@@ -120,4 +119,4 @@ def test_results_are_the_same_with_lessons_and_without() -> None:
     generation = MemoryGeneration({"a.md": ["start the api with make"], "b.md": ["red apple"]})
     plain = a_searcher(generation).search(a_query("start the api"))
     assert plain.lessons == ()
-    assert "lessons" not in answer_as_json(plain)
+    assert "lessons" not in plain.to_dict()

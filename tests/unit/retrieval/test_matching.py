@@ -14,12 +14,12 @@ from tests.support.retrieval_fakes import MemoryGeneration, MemorySource, a_quer
 from tests.support.words_spoken import by_many
 from weft.domain.ids import QueryId
 from weft.domain.matching import MatchFeatures
-from weft.domain.ranking import Answer, Channel, PastVerdicts
+from weft.domain.ranking import Answer, Channel
+from weft.domain.reasons import PastVerdicts
 from weft.embedding.late_interaction import max_similarities, quantised
 from weft.feedback.events.producer import impression_of
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
-from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.answers import is_praised, with_verdict_request
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import FusionMode
@@ -100,7 +100,7 @@ def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture
     assert lost.gap is not None
     assert lost.gap.match <= lost.gap.threshold == 0.45
     assert all(one.doubtful for one in lost.results)
-    assert answer_as_json(lost)["gap"] == {
+    assert lost.to_dict()["gap"] == {
         "match": lost.gap.match,
         "threshold": 0.45,
         "bound": 0.05,
@@ -193,7 +193,7 @@ def test_a_verdict_is_asked_for_on_any_result_alike() -> None:
 def test_an_answer_says_what_is_asked() -> None:
     """RET-15, ARC-8: to clients, and to the updaters with the impression; switched off, nothing is."""
     answer = asked("red apple", ask=1.0)
-    told = [one["asked"] for one in answer_as_json(answer)["results"]]
+    told = [one["asked"] for one in answer.to_dict()["results"]]
     assert sorted(told)[-2:] == [0.0, 1.0 / len(told)]
     stamp = {"event_id": "e", "ts": 0, "session_id": "s", "principal": "p"}
     assert [one.asked for one in impression_of(answer, **stamp).results] == told

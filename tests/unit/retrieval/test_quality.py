@@ -14,10 +14,9 @@ from tests.support.memory_graph import MemoryGraph
 from tests.support.retrieval_fakes import NOW, EvenBeliefs, MemoryGeneration, a_place, a_query, a_searcher, settings
 from weft.domain.links import Authority, Measure, Quadrant, WorkCounts
 from weft.domain.ranking import Channel, ChannelHit, Contribution, Repeats, Signal
+from weft.domain.reasons import reasons
 from weft.domain.understanding import SessionMemory
 from weft.indexes.graph.graph import EdgeKind
-from weft.retrieval.answer.reasons import reasons
-from weft.retrieval.answer.trace import result_as_json
 from weft.retrieval.ranking.final_score import REPEATED
 from weft.retrieval.ranking.signals import with_propagated, with_quality
 from weft.retrieval.snapshot.documents import GenerationFacts, read_facts
@@ -115,13 +114,13 @@ def test_explanations_name_the_quadrant_with_its_confidence() -> None:
     """CIT-3: in words and in JSON."""
     answer = a_searcher(MemoryGeneration(TEXTS, {"a": {"citations": 1000}})).search(a_query("one two"))
     result = next(each for each in answer.results if each.uris == ("a",))
-    told = result_as_json(result)["authority"]
+    told = result.to_dict()["authority"]
     assert told == {"quadrant": "external", "value": 0.55, "confidence": 0.6, "external": 1.0, "internal": 0.0}
     loudest = structs.replace(result, contributions=(Contribution("authority", 0.55, 1.0, 0.55),))
     assert reasons(loudest) == ("much refers to it elsewhere (confidence 0.60)",)
     plain = a_searcher(MemoryGeneration(TEXTS)).search(a_query("one two")).results[0]
     assert plain.authority is None
-    assert result_as_json(plain)["authority"] is None
+    assert plain.to_dict()["authority"] is None
 
 
 def test_structure_is_how_whole_and_readable_a_chunk_is() -> None:

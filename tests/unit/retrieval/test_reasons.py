@@ -11,14 +11,23 @@ from weft.domain.ranking import (
     Channel,
     ChannelHit,
     Contribution,
-    NewcomerVerdicts,
-    PastVerdicts,
     RankedResult,
     Signal,
 )
-from weft.retrieval.answer.reasons import MOST, because, difference, reason, reasons, sentence_of
+from weft.domain.reasons import (
+    CONTENT,
+    MOST,
+    OWN,
+    QUESTION,
+    NewcomerVerdicts,
+    PastVerdicts,
+    because,
+    difference,
+    reason,
+    reasons,
+    sentence_of,
+)
 from weft.retrieval.answer.trace import explained
-from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
 
 PAGE = a_searcher(MemoryGeneration({"a": ["red apple"], "b": ["red pear"], "c": ["plum"]})).search(a_query("red apple"))
 BOTH = {Channel.DENSE: ChannelHit(1, 0.9), Channel.LEXICAL: ChannelHit(2, 4.0)}
@@ -150,3 +159,10 @@ def test_what_hardly_counts_is_no_line_of_an_explanation(amount: float, shown: b
         console.print(explained(with_effect(1, CONTENT, amount)))
     assert (CONTENT in printed.get()) is shown
     assert "-0.0000" not in printed.get()
+
+
+def test_a_result_says_why_it_stands_here() -> None:
+    """RET-18: in one sentence, the same that is printed, in JSON, too."""
+    first = PAGE.results[0]
+    assert first.why == reason(first) == first.to_dict()["why"]
+    assert "it holds the question's words" in first.why

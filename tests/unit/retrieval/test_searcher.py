@@ -17,9 +17,8 @@ from tests.support.retrieval_fakes import (
 )
 from weft.domain.documents import Domain
 from weft.domain.errors import StoreError
-from weft.domain.ranking import Channel, Signal
+from weft.domain.ranking import AnswerToken, Channel, Signal
 from weft.domain.signatures import SigningKey
-from weft.retrieval.answer.trace import answer_as_json
 from weft.retrieval.searcher import Searcher
 
 DOCUMENTS = {
@@ -139,17 +138,19 @@ def test_the_query_chooses_whose_weights_rank() -> None:
 
 
 def test_an_answer_gives_out_what_its_feedback_needs_to_whoever_asked() -> None:
-    """FBK-13: tokens of the query and of its session, in Python and in JSON; none where no key is set."""
+    """FBK-13: one token names query, session and asker, in Python and in JSON; where a key is set, it is signed."""
     key, source = SigningKey("a key that only services and updaters share"), MemorySource(MemoryGeneration(DOCUMENTS))
     query = replace(a_query("checkpoint"), session_id="s1", principal="ada")
     with Searcher(source, MemoryGeneration(DOCUMENTS).encoder, settings(), clock=lambda: NOW, key=key) as searcher:
         answer = searcher.search(query)
-    assert answer.token == key.query_token(query.query_id, "ada")
+    proof = key.query_token(query.query_id, "ada")
+    assert AnswerToken.read(answer.token) == AnswerToken("s1", query.query_id, "ada", token=proof)
     assert answer.session_token == key.session_token("s1", "ada")
-    document = answer_as_json(answer)
+    document = answer.to_dict()
     assert (document["token"], document["session_token"]) == (answer.token, answer.session_token)
     unsigned = a_searcher(MemoryGeneration(DOCUMENTS)).search(query)
-    assert (unsigned.token, "token" in answer_as_json(unsigned)) == ("", False)
+    assert AnswerToken.read(unsigned.token) == AnswerToken("s1", query.query_id, "ada")
+    assert (unsigned.to_dict()["token"], "session_token" in unsigned.to_dict()) == (unsigned.token, False)
     assert unsigned.results == answer.results
 
 

@@ -15,6 +15,7 @@ from tests.support.retrieval_fakes import (
     settings,
 )
 from tests.support.words_spoken import a_word
+from weft.domain.reasons import CONTENT
 from weft.domain.understanding import SessionMemory, Shift
 from weft.retrieval.query.understanding import (
     DEVIATIONS,
@@ -24,7 +25,6 @@ from weft.retrieval.query.understanding import (
     shift_of,
     usage_share,
 )
-from weft.retrieval.ranking.effects import CONTENT
 
 TUNED = settings().understanding
 FRUIT = MemoryGeneration(

@@ -19,7 +19,7 @@ from weft.domain.understanding import Complexity, QueryType
 from weft.indexes.graph.graph import EdgeKind
 from weft.learning.calibration.matching import Answering, MatchCalibration, MatchCurve
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
-from weft.retrieval.answer.trace import answer_as_json, understanding_line
+from weft.retrieval.answer.trace import understanding_line
 from weft.retrieval.channels.second_pass import feedback_variant, neighbour_variant
 from weft.retrieval.query.understanding import (
     compares,
@@ -184,7 +184,7 @@ def test_a_complex_query_is_asked_in_other_words_too_and_says_so() -> None:
     complex_one = searcher.search(a_query("which apple ? which tart ?"))
     assert complex_one.understanding is not None
     assert 1 <= len(complex_one.understanding.variants) <= 3
-    assert answer_as_json(complex_one)["understanding"]["variants"]
+    assert complex_one.to_dict()["understanding"]["variants"]
     moderate = searcher.search(a_query("apple tart"))
     assert moderate.understanding is not None
     assert moderate.understanding.variants == ()
@@ -324,7 +324,7 @@ def test_a_filter_that_no_document_meets_is_told(text: str, unknown: tuple[str, 
     answer = searcher.search(a_query(text))
     assert answer.understanding is not None
     assert answer.understanding.unknown == unknown
-    assert answer_as_json(answer)["understanding"]["unknown_filters"] == list(unknown)
+    assert answer.to_dict()["understanding"]["unknown_filters"] == list(unknown)
     line = understanding_line(answer.understanding)
     assert all(f"no document has {each}: taken as words" in line for each in unknown)
     off = a_searcher(MemoryGeneration({"b": ["apple"]}), **understanding(prefilter={"enabled": False}))

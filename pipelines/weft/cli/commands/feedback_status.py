@@ -1,4 +1,6 @@
-"""`weft feedback`: what updaters have been through, sources that close no loop (FBK-12), states set aside (OPS-15)."""
+"""`weft feedback`: what updaters have been through, sources that close no loop (FBK-12), feedback that finds no answer,
+states set aside (OPS-15).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,15 @@ from weft.cli.console.terminal import moment, table_of
 from weft.domain.errors import StoreError
 from weft.domain.ids import principal_fingerprint
 from weft.feedback.events.codec import json_schema
-from weft.feedback.run.metrics import SourceActivity, losses_of, partition_progress, prometheus, samples
+from weft.feedback.run.metrics import (
+    SourceActivity,
+    UnmetQuery,
+    losses_of,
+    partition_progress,
+    prometheus,
+    samples,
+    unmet_queries,
+)
 from weft.feedback.run.partitions import UPDATERS, partition_folder, states_in
 from weft.feedback.store.checkpoints import damaged_in, remove_damaged
 from weft.feedback.store.tables import ahead_in
@@ -26,6 +36,8 @@ from weft.settings import require_store
 
 _LOST = ("partition", "offset", "records", "reason", "accepted", "by")
 _SOURCES = ("kind", "source", "answers", "per answer (others)", "flags")
+_WAITING = ("session", "query", "events", "since", "what to do")
+_HOUR_S = 3600.0
 _DATE = len("2026-11-29")
 damaged = typer.Typer(no_args_is_help=True, help="Damaged states that updaters set aside; no run removes them.")
 
@@ -103,18 +115,40 @@ def status(
     measured = samples(root, all_progress, now=now)
     values = [{"name": each.name, **dict(each.labels), "value": each.value} for each in measured]
     waiting_days = {stamp(day * SECONDS_PER_DAY)[:_DATE]: count for day, count in sorted(ahead.items())}
+    waiting, unmet = unmet_queries(root, settings.feedback)
+    reports = [progress.report for progress in all_progress]
+    unjoined = sum(report.unjoined for report in reports)
+    reasons = sum((Counter(report.reasons) for report in reports), Counter[str]())
     document = {
         "sources": [asdict(source) for source in sources],
         "metrics": values,
         "losses": losses,
         "ahead": waiting_days,
+        "waiting": {
+            "events": sum(each.events for each in waiting),
+            "queries": len(waiting),
+            "named": [{**each.waiting._asdict(), "shown_in": each.shown_in, "advice": each.advice} for each in unmet],
+        },
+        "unjoined": unjoined,
+        "dead_letters": dict(sorted(reasons.items())),
     }
 
     def shown() -> Iterator[Shown]:
         yield table_of(_SOURCES, map(_source, sources), title="sources")
-        for report in (progress.report for progress in all_progress):
-            if waiting := report.dead_letters_waiting:
-                yield f"partition {report.partition}: {waiting:,} dead letters wait for their topic"
+        for report in reports:
+            if report.dead_letters_waiting:
+                yield f"partition {report.partition}: {report.dead_letters_waiting:,} dead letters wait for their topic"
+        if reasons:
+            counts = ", ".join(f"{reason} {count:,}" for reason, count in sorted(reasons.items()))
+            yield f"dead letters: {counts}; `weft dlq list` says what was wrong with each"
+        if waiting:
+            yield table_of(_WAITING, map(_unmet, unmet), title="feedback without an answer")
+            events, hours = sum(each.events for each in waiting), settings.feedback.time.window_s / _HOUR_S
+            more = f" (the first {len(unmet)} are named)" if len(waiting) > len(unmet) else ""
+            about = f"{events:,} events on {len(waiting):,} queries{more}"
+            yield f"{about} count for nothing until these are shown in their session, within {hours:g} hours"
+        if unjoined:
+            yield f"{unjoined:,} events waited so in vain, or were about results that were not shown"
         for day, count in waiting_days.items():
             yield f"{count:,} pieces of evidence wait for {day}: this clock says {stamp(now)}; set it if it is behind"
         if losses:
@@ -133,6 +167,11 @@ def schema() -> Result:
 def _lost(loss: Mapping[str, Any]) -> tuple[str, ...]:
     place = (str(loss["partition"]), str(loss["offset"]), f"{loss['records']:,}", loss["reason"])
     return (*place, moment(loss["accepted_ms"]), loss["accepted_by"])
+
+
+def _unmet(unmet: UnmetQuery) -> tuple[str, ...]:
+    query = unmet.waiting
+    return (query.session_id, query.query_id, f"{query.events:,}", moment(query.since_ms), unmet.advice)
 
 
 def _source(source: SourceActivity) -> tuple[str, ...]:

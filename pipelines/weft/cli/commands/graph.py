@@ -24,7 +24,6 @@ from weft.indexes.graph.build import unmet_relations
 from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour
 from weft.indexes.graph.paths import PathStep, shortest_path
 from weft.learning.edges import NO_EDGES, LearnedEdges
-from weft.retrieval.answer.reasons import related
 from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.retrieval.snapshot.relations import ResolvedRelations, named_relation, resolve_relations
 from weft.runtime.clock import system_clock
@@ -237,7 +236,7 @@ class _Opened:
                 "time": each.at,
                 "weight": self.settings.retrieval.graph_weights.get(EdgeKind(each.kind.value), 0.0)
                 * self.settings.retrieval.graph.strengths[each.source],
-                "says": related(each),
+                "says": each.says,
             }
             for each in ordered
         ]

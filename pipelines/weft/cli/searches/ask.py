@@ -42,7 +42,6 @@ from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
 from weft.evaluation.queries.writer import QueryLog
-from weft.retrieval.answer.reasons import reason
 from weft.retrieval.answer.trace import explained
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
@@ -216,7 +215,7 @@ def rank_changes(before: Answer, now: Answer) -> str:
     ]
     if ranks:
         first = now.results[0]
-        because = f"; {first.uris[0]} is first: {reason(first)}" if first.past is not None else ""
+        because = f"; {first.uris[0]} is first: {first.why}" if first.past is not None else ""
         return f"moved: {_first(ranks)}{because}"
     scores = [
         f"{result.rank} {earlier[result.content_hash].score:.4f} → {result.score:.4f}"

@@ -47,12 +47,11 @@ from weft.domain.ranking import (
     RankedResult,
     Repeats,
 )
+from weft.domain.reasons import warns
 from weft.evaluation.measures.beir import UniqueLines
 from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.settings import WITHOUT_KEY
-from weft.retrieval.answer.reasons import reason, related, warns
 from weft.retrieval.answer.trace import (
-    answer_as_json,
     compared,
     context_lines,
     explained,
@@ -162,7 +161,7 @@ def search(
 
 def _records(answers: Sequence[Answer], refused: Sequence[str] | None) -> Iterator[object]:
     """The answer, or those to a file of queries, with what is wrong with the lines that are none."""
-    rendered = [answer_as_json(answer) for answer in answers]
+    rendered = [answer.to_dict() for answer in answers]
     yield rendered[0] if refused is None else {"answers": rendered, "refused": refused}
 
 
@@ -217,13 +216,13 @@ def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Show
     for uri in result.alike:
         yield dim(f"     much the same {uri}")
     for each in result.relations:
-        yield markup(f"     [{'yellow' if warns(each) else 'dim'}]{plain(related(each))}[/]")
+        yield markup(f"     [{'yellow' if warns(each) else 'dim'}]{plain(each.says)}[/]")
     for line in () if result.context is None else context_lines(result.context):
         yield dim(f"     {line}")
     if explain:
         yield Padding(explained(result), (0, 0, 1, 5))
     elif result.past is not None:
-        yield _below(markup(f"[green]{plain(reason(result))}[/]"))
+        yield _below(markup(f"[green]{plain(result.why)}[/]"))
 
 
 def _below(text: Text) -> Padding:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from weft.domain.errors import InvalidEventError
 from weft.domain.events import AnyEvent, Impression
-from weft.domain.signatures import SigningKey, is_same
+from weft.domain.signatures import SigningKey, is_same, proof_in
 from weft.feedback.events.codec import Decoded
 
 FORGED, UNAUTHORISED = "forged", "unauthorised"
@@ -56,7 +56,7 @@ class Authenticity:
         token = self._tokens.get(subject)
         if token is None:
             token = self._tokens[subject] = token_of(event, self.key)
-        if is_same(token, event.token):
+        if is_same(token, event.token) or (event.token and is_same(token, proof_in(event.token))):
             return None
         about = f"session {event.session_id!r}" if query_id is None else f"query {query_id!r}"
         return InvalidEventError(

@@ -262,6 +262,9 @@ def _coerced(parsed: object) -> AnyEvent:
     if kind is None:
         expected = f"one of {sorted(EVENT_TYPES)}"
         raise InvalidEventError("unknown_type", f"expected a type that is known, found {name[:64]!r}: write {expected}")
+    if parsed.get("session_id") is None:
+        expected = "expected `session_id`, found none: it stands in the answer's token"
+        raise InvalidEventError("no_session", f"{expected}, with all else that says which answer is meant")
     try:
         return msgspec.convert(_coerce[kind](parsed), kind)
     except msgspec.ValidationError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from msgspec import structs
 
 from weft.domain.documents import Domain
-from weft.domain.errors import WeftError
+from weft.domain.errors import InvalidEventError, WeftError
 from weft.domain.events import (
     Accuracy,
     AnyEvent,
@@ -32,9 +32,9 @@ from weft.domain.events import (
     Trust,
 )
 from weft.domain.ids import ContentHash
-from weft.domain.ranking import ANY, Answer, Query
-from weft.domain.signatures import SigningKey, principal_of, session_of
-from weft.feedback.events.authenticity import signed, token_of
+from weft.domain.ranking import ANY, Answer, AnswerToken, Query, principal_of, session_of
+from weft.domain.signatures import SigningKey, is_same, proof_in
+from weft.feedback.events.authenticity import UNAUTHORISED, signed, token_of
 from weft.feedback.events.codec import encode
 from weft.feedback.events.lesson_events import LessonEvents
 from weft.feedback.events.trigger_terms import BEYOND_RANK, trigger_terms
@@ -118,11 +118,12 @@ class FeedbackProducer(LessonEvents):
     """Sends events of a service's users, a method per type. Keys are session ids, so that a session's events stay in
     order.
 
-    Feedback about an answer carries the session and the query id of its `Query`; the updater joins the two. What is
-    reported outright belongs to a session alone. With the updaters' key (`feedback.signing_key`) impressions are
-    signed, and all else has the token of whomever it names; without it, see `bearing`. Each method returns the event's
-    id; each raises `BrokerUnavailableError` where it cannot be sent, `ConfigurationError` where the broker refuses this
-    client, and `InvalidEventError` where it is none.
+    Feedback about an answer takes its `Answer.token`, from wherever that went, or its `Query`: both say which session
+    and which query it is about, and the updater joins the two. What is reported outright belongs to a session alone.
+    With the updaters' key (`feedback.signing_key`) impressions are signed, and all else has the token of whomever it
+    names, but for what a token speaks of, which counts if the token is signed; without it, see `bearing`. Each method
+    returns the event's id; each raises `BrokerUnavailableError` where it cannot be sent, `ConfigurationError` where the
+    broker refuses this client, and `InvalidEventError` where it is none, or a text is no token.
     """
 
     def __init__(
@@ -189,11 +190,11 @@ class FeedbackProducer(LessonEvents):
         """The same producer, for what its user proves by a token that came with an answer (FBK-13).
 
         Args:
-            token: `Answer.token` for feedback on that answer, `Answer.session_token` for its session's phases and for
-                reports in it; where both are empty, no key is set, and none is needed.
+            token: `Answer.token` for feedback on that answer by its query, `Answer.session_token` for its session's
+                phases and for reports in it. Where no key is set, neither proves anything, and nothing needs to.
         """
         other = copy.copy(self)
-        other._token = token or None
+        other._token = proof_in(token) or None
         return other
 
     def impression(self, answer: Answer) -> str:
@@ -203,7 +204,7 @@ class FeedbackProducer(LessonEvents):
 
     def explicit(
         self,
-        query: Query,
+        query: Query | str,
         signal: float,
         *,
         content_hash: str | None = None,
@@ -221,25 +222,33 @@ class FeedbackProducer(LessonEvents):
             Explicit(**facts, signal=signal, content_hash=content_hash, attribution=attribution, asked=asked)
         )
 
-    def selection(self, query: Query, content_hash: str, rank: int, *, principal: str | None = None) -> str:
-        """A result was opened or chosen; from far down it takes words of the query along."""
-        rules = self._triggers
-        far = rules is not None and isinstance(rank, int) and rank > BEYOND_RANK
-        terms = trigger_terms(query.text, rules) if rules is not None and far else None
-        facts = self._answering(query, principal)
+    def selection(
+        self, query: Query | str, content_hash: str, rank: int | None = None, *, principal: str | None = None
+    ) -> str:
+        """A result was opened or chosen; from far down it takes words of the query along.
+
+        Args:
+            rank: Where it stood; may be left out, since the updater knows, which then finds the words, too.
+        """
+        facts, rules = self._answering(query, principal), self._triggers
+        terms: tuple[str, ...] | None = None
+        if rules is None and rank is None:
+            terms = ()
+        elif isinstance(query, Query) and rules is not None and isinstance(rank, int) and rank > BEYOND_RANK:
+            terms = trigger_terms(query.text, rules)
         return self._send(Selection(**facts, content_hash=content_hash, rank=rank, terms=terms))
 
-    def retrieval(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
+    def retrieval(self, query: Query | str, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
         """Results were retrieved, and left out of the context."""
         return self._send(Retrieval(**self._answering(query, principal), content_hashes=tuple(content_hashes)))
 
-    def inclusion(self, query: Query, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
+    def inclusion(self, query: Query | str, content_hashes: Iterable[str], *, principal: str | None = None) -> str:
         """Results were put into the context."""
         return self._send(Inclusion(**self._answering(query, principal), content_hashes=tuple(content_hashes)))
 
     def reference(
         self,
-        query: Query,
+        query: Query | str,
         *,
         content_hashes: Iterable[str] | None = None,
         match: float = 1.0,
@@ -256,7 +265,7 @@ class FeedbackProducer(LessonEvents):
 
     def success(
         self,
-        query: Query,
+        query: Query | str,
         *,
         response: str | None = None,
         attribution: Attribution | None = None,
@@ -289,7 +298,7 @@ class FeedbackProducer(LessonEvents):
 
     def correction(
         self,
-        query: Query,
+        query: Query | str,
         *,
         right: bool,
         content_hash: str | None = None,
@@ -302,20 +311,23 @@ class FeedbackProducer(LessonEvents):
             content_hash: The content; or else `uri`.
             uri: Of a document, perhaps with "#anchor" of a heading or "#L12" for a line.
         """
+        if isinstance(query, str):
+            facts = self._answering(query, principal)
+            return self._send(Correction(**facts, content_hash=content_hash, uri=uri, right=right))
         stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
         return self._send(Correction(**stamp, question=query.text, content_hash=content_hash, uri=uri, right=right))
 
     def review(
-        self, session_id: str, domain: Domain, *, confidence: float, good: bool, principal: str, agent: str = ANY
+        self, session_id: str, domain: Domain | str, *, confidence: float, good: bool, principal: str, agent: str = ANY
     ) -> str:
         """A decision made with that confidence in [0, 1] turned out good or bad."""
         stamp = self._stamp(session_id, principal)
-        return self._send(Review(**stamp, domain=domain, agent=agent, confidence=confidence, good=good))
+        return self._send(Review(**stamp, domain=_domain(domain), agent=agent, confidence=confidence, good=good))
 
     def accuracy(
         self,
         session_id: str,
-        domain: Domain,
+        domain: Domain | str,
         *,
         age_hours: float,
         accurate: bool,
@@ -325,7 +337,7 @@ class FeedbackProducer(LessonEvents):
         """Something of that age was still accurate, or not."""
         stamp = self._stamp(session_id, principal)
         return self._send(
-            Accuracy(**stamp, domain=domain, age_hours=age_hours, accurate=accurate, content_hash=content_hash)
+            Accuracy(**stamp, domain=_domain(domain), age_hours=age_hours, accurate=accurate, content_hash=content_hash)
         )
 
     def model_quality(
@@ -383,9 +395,23 @@ class FeedbackProducer(LessonEvents):
         self._publisher.close()
         return self.lost
 
-    def _answering(self, query: Query, principal: str | None) -> dict[str, Any]:
-        stamp = self._stamp(session_of(query), principal_of(query) if principal is None else principal)
-        return {**stamp, "query_id": query.query_id, "model": query.model, "agent": query.agent}
+    def _answering(self, query: Query | str, principal: str | None) -> dict[str, Any]:
+        about = self._read(query) if isinstance(query, str) else AnswerToken.of(query)
+        stamp = self._stamp(about.session_id, about.principal if principal is None else principal)
+        proof = {"token": about.token} if about.token and stamp["principal"] == about.principal else {}
+        return {**stamp, **proof, "query_id": about.query_id, "model": about.model, "agent": about.agent}
+
+    def _read(self, token: str) -> AnswerToken:
+        """What a token speaks of. It comes from outside: who holds the key must sign for none that it did not give."""
+        about = AnswerToken.read(token)
+        if self._key is not None and not is_same(self._key.query_token(about.query_id, about.principal), about.token):
+            raise InvalidEventError(
+                UNAUTHORISED,
+                f"expected a token signed with `feedback.signing_key`, found {'another' if about.token else 'a plain'} "
+                f"one for {about.principal!r}: give the services that answer the same key, and pass on `Answer.token` "
+                "unchanged",
+            )
+        return about
 
     def _stamp(self, session_id: str, principal: str) -> dict[str, Any]:
         # No two events of one producer at one time: the last word on a content is told by its time.
@@ -404,6 +430,14 @@ class FeedbackProducer(LessonEvents):
         if isinstance(event, Impression):
             return signed(encode(event), self._key)
         return encode(event if event.token else structs.replace(event, token=token_of(event, self._key)))
+
+
+def _domain(name: str) -> Domain:
+    try:
+        return Domain(name)
+    except ValueError:
+        expected = f"expected a domain, one of {', '.join(Domain)}"
+        raise InvalidEventError("invalid", f"{expected}, found {name!r} - at `$.domain`") from None
 
 
 def one_to_a_partition(partitions: int) -> list[str]:

@@ -24,7 +24,7 @@ from weft.domain.events import (
 )
 from weft.domain.ids import ContentHash, question_fingerprint, question_of
 from weft.feedback.events.attribution import Method
-from weft.feedback.events.trigger_terms import BEYOND_RANK, MOST_TERMS, learnable
+from weft.feedback.events.trigger_terms import BEYOND_RANK, MOST_TERMS, learnable, trigger_terms
 from weft.feedback.settings import DAY_MS, CreditSettings, FeedbackSettings, TriggerSettings
 from weft.learning.evidence import MICRO
 from weft.learning.observe.impressions import ImpressionBuckets
@@ -159,9 +159,17 @@ def tally_click(tally: Tally, clicked: ShownResult, impression: Impression, *, d
     tally.click(ImpressionBuckets(day, impression.model, impression.agent), clicked, impression.results, times=times)
 
 
-def learned_terms(selection: Selection, chosen: ShownResult, rules: TriggerSettings) -> tuple[str, ...]:
+def learned_terms(
+    selection: Selection, chosen: ShownResult, impression: Impression, rules: TriggerSettings
+) -> tuple[str, ...]:
     """The words by which a result that was picked from far down shall be found (RET-17)."""
-    return tuple(learnable(selection.terms or (), rules)[:MOST_TERMS]) if chosen.rank > BEYOND_RANK else ()
+    if chosen.rank <= BEYOND_RANK:
+        return ()
+    terms = selection.terms
+    if terms is None and selection.rank is None:
+        # Who holds an answer's token alone knows neither the query's words nor ranks.
+        terms = trigger_terms(impression.question or "", rules)
+    return tuple(learnable(terms or (), rules)[:MOST_TERMS])
 
 
 class Choice(NamedTuple):

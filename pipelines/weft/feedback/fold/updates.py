@@ -359,7 +359,7 @@ class _Batch:
             return
         choice = Choice(place, at_ms, life)
         if result.rank not in shown.chosen:
-            terms = learned_terms(selection, result, self._rules.triggers)
+            terms = learned_terms(selection, result, shown.impression, self._rules.triggers)
             choice = choice._replace(after=max(shown.chosen, default=0), terms=terms)
             choice = self._note_choice(shown, choice, selection.principal, tally)
             shown.chosen = (*shown.chosen, result.rank)

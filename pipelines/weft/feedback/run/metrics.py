@@ -16,7 +16,7 @@ from weft.feedback.settings import FeedbackSettings
 from weft.feedback.store.checkpoints import checkpoints_in
 from weft.feedback.store.report import losses_in
 from weft.feedback.store.state import STATE_FILE
-from weft.feedback.store.tables import source_counts_in
+from weft.feedback.store.tables import WaitingQuery, sessions_shown_in, source_counts_in, waiting_in
 from weft.runtime.storage.files import write_atomically
 
 METRICS_FILE = "logs/feedback.prom"
@@ -68,6 +68,40 @@ def losses_of(store: Path, rules: FeedbackSettings) -> list[dict[str, Any]]:
         for state in states_in(store, rules)
         for loss in state.read(losses_in)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class UnmetQuery:
+    """A query that feedback waits for in vain so far, and why."""
+
+    waiting: WaitingQuery
+    shown_in: str | None  # the session that a query of this id was shown in; None where none was
+
+    @property
+    def advice(self) -> str:
+        """What is wrong with it, and what to do."""
+        if self.shown_in is None:
+            return "no such query was shown: does its search service send impressions (`producer.emit`)?"
+        if self.shown_in == self.waiting.session_id:
+            return "shown in another partition: a record's key is its session id"
+        return f"shown in session {self.shown_in}: send it with the answer's token, which says so"
+
+
+NAMED_QUERIES = 5
+"""Queries that feedback waits for which are named: as many as a person looks into."""
+
+
+def unmet_queries(store: Path, rules: FeedbackSettings) -> tuple[list[WaitingQuery], list[UnmetQuery]]:
+    """What feedback in a store waits for, the longest first, and more of the first few."""
+    waiting = sorted(
+        (each for state in states_in(store, rules) for each in state.read(waiting_in)), key=lambda each: each.since_ms
+    )
+    named = waiting[:NAMED_QUERIES]
+    wanted, shown_in = {each.query_id for each in named}, dict[str, str]()
+    if wanted:
+        for state in states_in(store, rules):
+            shown_in |= state.read(sessions_shown_in, wanted)
+    return waiting, [UnmetQuery(each, shown_in.get(each.query_id)) for each in named]
 
 
 class EventRates:

@@ -6,7 +6,7 @@ import hashlib
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple, cast
 
 import msgspec
@@ -53,7 +53,28 @@ _AT_ONCE = 10_000  # keys in one statement; SQLite takes 32,766
 
 _encoder = msgspec.json.Encoder()
 _impressions = msgspec.json.Decoder(Impression)
+
+
+class _About(msgspec.Struct, gc=False):
+    session_id: str
+    query_id: str
+
+
+_about = msgspec.json.Decoder(_About)
 _feedback: msgspec.json.Decoder[Feedback] = msgspec.json.Decoder(Feedback)
+
+
+LOOKED_AT = 20_000
+"""Newest impressions of a partition that are looked through for a query id: some 200 MB, about a second."""
+
+
+class WaitingQuery(NamedTuple):
+    """A query that feedback speaks of, as that names it, and that was not shown in that session."""
+
+    session_id: str
+    query_id: str
+    events: int
+    since_ms: int  # when the first of them happened
 
 
 class StoredDeadLetter(NamedTuple):
@@ -145,6 +166,26 @@ def evidence_in(connection: sqlite3.Connection) -> Evidence:
     return Evidence(
         {EvidenceKey(*key): micro for *key, micro in counts}, {UsageKey(*key): micro for *key, micro in usage}
     )
+
+
+def waiting_in(connection: sqlite3.Connection) -> list[WaitingQuery]:
+    """What feedback of the partition waits for, the longest first."""
+    rows = connection.execute("select at_ms, feedback from waiting order by offset").fetchall()
+    queries: dict[tuple[str, str], WaitingQuery] = {}
+    for at_ms, feedback in rows:
+        about = _about.decode(feedback)
+        session_id, query_id = about.session_id, about.query_id
+        first = queries.get((session_id, query_id)) or WaitingQuery(session_id, query_id, 0, at_ms)
+        later = first._replace(events=first.events + 1, since_ms=min(first.since_ms, at_ms))
+        queries[session_id, query_id] = later
+    return sorted(queries.values(), key=lambda each: each.since_ms)
+
+
+def sessions_shown_in(connection: sqlite3.Connection, queries: Collection[str]) -> dict[str, str]:
+    """The session that each of some queries was shown in, by query id; see `LOOKED_AT`."""
+    rows = connection.execute("select impression from shown order by offset desc limit ?", (LOOKED_AT,))
+    shown = (_about.decode(impression) for (impression,) in rows)
+    return {about.query_id: about.session_id for about in shown if about.query_id in queries}
 
 
 def ahead_in(connection: sqlite3.Connection, today: int) -> Counter[int]:

@@ -1,24 +1,19 @@
-"""Why a result stands where it does, for people and for machines (RET-18)."""
+"""Why a result stands where it does, for people (RET-18)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
 
-import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from weft.domain.chunks import Context
-from weft.domain.lesson_match import ChosenLesson
 from weft.domain.matching import EvidenceGap
-from weft.domain.ranking import Answer, Contribution, RankedResult
+from weft.domain.ranking import Contribution, RankedResult
+from weft.domain.reasons import CONTENT, QUESTION, SEEN, because, difference, reason
 from weft.domain.understanding import HandOff, Understanding
-from weft.retrieval.answer.reasons import SEEN, because, difference, reason, reasons, related
-from weft.retrieval.ranking.effects import CONTENT, QUESTION
 
 
 def explained(result: RankedResult) -> RenderableType:
@@ -35,68 +30,6 @@ def compared(one: RankedResult, other: RankedResult) -> RenderableType:
         table.add_row(name.replace("_", " "), f"{amount:+.4f}", because(one, other, name))
     table.add_row("score", f"{one.score - other.score:+.4f}", "", style="bold")
     return table
-
-
-def answer_as_json(answer: Answer) -> dict[str, Any]:
-    """The whole derivation of an answer, in JSON's own types."""
-    return {
-        "query": answer.query.text,
-        "query_id": answer.query.query_id,
-        **({"token": answer.token, "session_token": answer.session_token} if answer.token else {}),
-        "generation": answer.generation,
-        "learned": answer.learned,
-        "fusion": answer.fusion,
-        "explored": answer.query.explore,
-        "truncated": answer.truncated,
-        "failed_channels": dict(answer.failed_channels),
-        "gap": None if answer.gap is None else asdict(answer.gap),
-        "hand_off": None if answer.hand_off is None else {**asdict(answer.hand_off), "due": answer.hand_off.due},
-        "uncalibrated": answer.uncalibrated,
-        "timings_ms": dict(answer.timings_ms),
-        "heads": {
-            channel.value: [{"content_hash": content, "score": score} for content, score in head]
-            for channel, head in answer.heads.items()
-        },
-        "understanding": None if answer.understanding is None else understanding_as_json(answer.understanding),
-        "results": [result_as_json(result) for result in answer.results],
-        **({"lessons": [lesson_as_json(each) for each in answer.lessons]} if answer.lessons else {}),
-    }
-
-
-def lesson_as_json(chosen: ChosenLesson) -> dict[str, Any]:
-    """A lesson beside the results, with why it is there and how sure it is."""
-    believed = chosen.match.believed
-    return {
-        **believed.lesson.as_fields(),
-        "p_good": believed.p_good,
-        "interval": [believed.lower, believed.upper],
-        "status": believed.status.value,
-        "rank": chosen.match.rank,
-        "propensity": chosen.propensity,
-        "contributions": [asdict(each) for each in chosen.match.contributions],
-        "why": chosen.why,
-    }
-
-
-def understanding_as_json(read: Understanding) -> dict[str, Any]:
-    """How a query was read, and what that changed."""
-    shift = read.shift
-    return {
-        "type": read.type.value,
-        "confidence": read.confidence,
-        "cues": list(read.cues),
-        "complexity": read.complexity.value,
-        "limit": read.limit,
-        "variants": [{"text": variant.text, "source": variant.source} for variant in read.variants],
-        "filters": [asdict(each) for each in read.filters],
-        "unknown_filters": list(read.unknown),
-        "unmet_filters": list(read.unmet),
-        "signs": list(read.signs),
-        "unheld_signs": list(read.unheld),
-        "home": read.home,
-        "triggers_on_trial": dict(read.shadowed),
-        "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},
-    }
 
 
 def understanding_line(read: Understanding) -> str:
@@ -161,66 +94,11 @@ def hand_off_line(advice: HandOff) -> str:
     return f"{verdict}: hand over to another model" if advice.due else verdict
 
 
-def result_as_json(result: RankedResult) -> dict[str, Any]:
-    """One result with where each channel put it, its signals, and every addend of its score."""
-    return {
-        "rank": result.rank,
-        "why": reason(result),
-        "reasons": list(reasons(result)),
-        "past": None if result.past is None else msgspec.to_builtins(result.past),
-        "score": result.score,
-        "relevance": result.relevance,
-        "probability": result.probability,
-        "doubtful": result.doubtful,
-        "match": None
-        if (match := result.match) is None
-        else {"meaning": match.dense, "words": match.lexical, "near": match.late_interaction},
-        "above_next": result.above_next,
-        "propensity": result.propensity,
-        "examination": result.examination,
-        "asked": result.asked,
-        "content_hash": result.content_hash,
-        "chunk_id": result.chunk_id,
-        "uris": list(result.uris),
-        "alike": list(result.alike),
-        "authority": None if result.authority is None else msgspec.to_builtins(result.authority),
-        "relations": [{**msgspec.to_builtins(each), "says": related(each)} for each in result.relations],
-        "start_line": result.start_line,
-        "end_line": result.end_line,
-        "kind": result.kind,
-        "title": result.title,
-        "symbol": result.symbol,
-        "heading_path": list(result.heading_path),
-        "domain": result.domain.value,
-        "text": result.text,
-        "channels": {channel.value: {"rank": hit.rank, "score": hit.score} for channel, hit in result.channels.items()},
-        "signals": {signal.value: value for signal, value in result.signals.items()},
-        "context": None if result.context is None else context_as_json(result.context),
-        "contributions": [_contribution_as_json(contribution) for contribution in result.contributions],
-    }
-
-
-def context_as_json(context: Context) -> dict[str, Any]:
-    """A context with its parts as they are read."""
-    parts = [{**asdict(part), "role": part.role.value} for part in context.parts]
-    return {"reach": context.reach.value, "tokens": context.tokens, "left_out": context.left_out, "parts": parts}
-
-
 def context_lines(context: Context) -> list[str]:
     """Where each part of a context stands, a line each."""
     lines = [f"context: {context.reach.value.replace('_', ' ')}, {context.tokens} tokens"]
     lines += [f"  {part.role.value:<10} {part.uri}:{part.start_line}-{part.end_line}" for part in context.parts]
     return [*lines, f"  {context.left_out} more left out"] if context.left_out else lines
-
-
-def _contribution_as_json(contribution: Contribution) -> dict[str, Any]:
-    facts = {name: getattr(contribution, name) for name in ("name", "value", "weight", "amount")}
-    if (belief := contribution.belief) is None:
-        return facts
-    return {
-        **facts,
-        "belief": {name: getattr(belief, name) for name in ("mean", "low", "high", "n_effective", "level")},
-    }
 
 
 def _channels(result: RankedResult) -> Text:

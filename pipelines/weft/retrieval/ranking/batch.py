@@ -12,7 +12,8 @@ import numpy as np
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
-from weft.domain.ranking import Channel, PastVerdicts, Signal, WeightBelief
+from weft.domain.ranking import Channel, Signal, WeightBelief
+from weft.domain.reasons import PastVerdicts
 from weft.indexes.chunk_store import ChunkStore, Content
 from weft.quality.groups import Groups, exact_sums
 from weft.retrieval.channels.run import NOTHING, Hits

@@ -11,15 +11,13 @@ from scipy.sparse import coo_matrix, csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.ranking import Channel
+from weft.domain.reasons import SUPERSEDED
 from weft.retrieval.ranking.batch import CHANNELS, RankingBatch, best_first
 from weft.retrieval.ranking.signals import may_answer
 from weft.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.relations import NO_RELATIONS, Counterparts, ResolvedRelations
 
 # What supersedes a result stands before it (CON-4).
-
-SUPERSEDED = "superseded"
-"""Name of the contribution by which a result falls to just below what supersedes it."""
 
 Pairs = Sequence[tuple[int, int]]
 """Lines of what is superseded, and of what supersedes it."""

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from weft.domain.arrays import Flags, Floats, Ints
-from weft.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts, WeightBelief
+from weft.domain.ranking import Channel, WeightBelief
+from weft.domain.reasons import CONTENT, OWN, QUESTION, NewcomerVerdicts, PastVerdicts
 from weft.learning.families.random_effect import random_effects
 from weft.learning.observe.precedents import VerdictTable
 from weft.learning.priors import OutcomePrior
@@ -140,9 +141,6 @@ def _crowd(verdicts: VerdictTable, own: Flags, most: int) -> tuple[Flags, int]:
     people = np.minimum(np.bincount(day[crowd], weights=voices[crowd], minlength=len(days)), most).sum()
     return crowd, 0 if people < _HARDLY else math.ceil(people - _ROUNDED)
 
-
-CONTENT, QUESTION, OWN = "content", "question", "own_word"
-"""Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
 
 _FIRST_PLACES = 3  # a result that its asker called wrong is none of so many (LRN-18)
 

@@ -2,23 +2,72 @@
 
 from __future__ import annotations
 
-from weft.domain.links import LinkKind, Quadrant, RelatedDocument
-from weft.domain.ranking import Channel, NewcomerVerdicts, PastVerdicts, RankedResult, Signal
-from weft.retrieval.ranking.diversity import SUPERSEDED
-from weft.retrieval.ranking.effects import CONTENT, OWN, QUESTION
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import msgspec
+
+from weft.domain.links import Authority, LinkKind, Quadrant, RelatedDocument
+
+CONTENT, QUESTION, OWN = "content", "question", "own_word"
+"""Names of the contributions: what came of a content elsewhere, and under this question; and the asker's own word."""
+
+SUPERSEDED = "superseded"
+"""Name of the contribution by which a result falls to just below what supersedes it."""
+
+
+class NewcomerVerdicts(msgspec.Struct, frozen=True):
+    """What those called a result who are new, and too many on one day to count one by one (FBK-13)."""
+
+    right: int  # How many names, as in `PastVerdicts`
+    wrong: int
+    near_right: int
+    near_wrong: int
+    counts_as: int  # as how many people they count at most, all together; 0 where they hardly count
+
+
+class PastVerdicts(msgspec.Struct, frozen=True):
+    """What people called a result before (LRN-18)."""
+
+    right: int = 0  # How many, when this very question was asked
+    wrong: int = 0
+    near_right: int = 0  # How many, when a near question was asked (LRN-19)
+    near_wrong: int = 0
+    nearest: str = ""  # the nearest of these; "" where there is none, or its text is private
+    own: bool | None = None  # the asker's own word; None without one
+    rank_before: int | None = None  # where it would stand without all that; None where no channel finds it
+    new: NewcomerVerdicts | None = None  # A crowd of new names beside those counted so far; None without one
+    edited: int = 0  # how many of all of them said so before its text was edited (ARC-4)
+
+
+class _Contribution(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def amount(self) -> float: ...
+
+
+class _Result(Protocol):
+    """What words are found for; `ranking.RankedResult` is one."""
+
+    @property
+    def rank(self) -> int: ...
+    @property
+    def channels(self) -> Collection[str]: ...
+    @property
+    def contributions(self) -> Sequence[_Contribution]: ...
+    @property
+    def past(self) -> PastVerdicts | None: ...
+    @property
+    def authority(self) -> Authority | None: ...
+    @property
+    def relations(self) -> Sequence[RelatedDocument]: ...
+
 
 MOST = 3
 """Reasons that a result gives."""
 
 SEEN = 0.00005  # of a difference: what is less is printed as nothing
-_RELATED = {
-    LinkKind.CAUSED: ("caused", "caused by"),
-    LinkKind.DERIVED_FROM: ("derived from", "source of"),
-    LinkKind.ENABLED: ("enabled", "enabled by"),
-    LinkKind.CONTRADICTS: ("contradicts", "contradicts"),
-    LinkKind.SUPERSEDES: ("supersedes", "superseded by"),
-    LinkKind.SUPPORTS: ("supports", "supported by"),
-}
 _AUTHORITY = {
     Quadrant.BOTH: "much refers to it here and elsewhere",
     Quadrant.INTERNAL: "much refers to it here",
@@ -28,13 +77,13 @@ _AUTHORITY = {
 _COUNTS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _FINDS = {
-    Channel.DENSE: "by meaning",
-    Channel.DENSE_2: "by the second encoder",
-    Channel.DENSE_3: "by the third encoder",
-    Channel.LEXICAL: "by words",
-    Channel.SPARSE: "by learned words",
-    Channel.GRAPH: "by what it is linked to",
-    Channel.TRIGGERS: "by a declared phrase",
+    "dense": "by meaning",
+    "dense_2": "by the second encoder",
+    "dense_3": "by the third encoder",
+    "lexical": "by words",
+    "sparse": "by learned words",
+    "graph": "by what it is linked to",
+    "triggers": "by a declared phrase",
 }
 _SIGNALS = {
     "vector": "its meaning is near the question",
@@ -73,7 +122,7 @@ _CALLED = {
 """What people said against a result, and for it."""
 
 
-def reason(result: RankedResult) -> str:
+def reason(result: _Result) -> str:
     """One sentence: what people called it, where there is such, and what finds it."""
     by = ways(result)
     if result.past is None:
@@ -86,7 +135,7 @@ def reason(result: RankedResult) -> str:
     )
 
 
-def reasons(result: RankedResult) -> tuple[str, ...]:
+def reasons(result: _Result) -> tuple[str, ...]:
     """What speaks against its document, and what adds most to its score, in words, at most three, the most first."""
     called = _called(result.past) if result.past is not None else []
     ordered = sorted(result.contributions, key=lambda each: each.amount, reverse=True)
@@ -94,19 +143,19 @@ def reasons(result: RankedResult) -> tuple[str, ...]:
     return tuple([*warnings(result), *called, *words][:MOST])
 
 
-def _in_words(result: RankedResult, name: str) -> str:
+def _in_words(result: _Result, name: str) -> str:
     """What an addend says of a result; of authority, the quadrant with its confidence (CIT-3)."""
-    if name != Signal.AUTHORITY or result.authority is None:
+    if name != "authority" or result.authority is None:
         return _SIGNALS[name]
     return f"{_AUTHORITY[result.authority.quadrant]} (confidence {result.authority.confidence:.2f})"
 
 
-def warnings(result: RankedResult) -> list[str]:
+def warnings(result: _Result) -> list[str]:
     """What supersedes or contradicts its document, in words, one of each at most; with that the cluster's others."""
     first = {each.kind: each for each in reversed(result.relations) if warns(each)}
     others = [each.uri for each in result.relations if not each.direct]
     more = {LinkKind.CONTRADICTS: f" (also in this contradiction: {', '.join(others)})"} if others else {}
-    return [f"{related(each)}{more.get(each.kind, '')}" for each in result.relations if first.get(each.kind) is each]
+    return [f"{each.says}{more.get(each.kind, '')}" for each in result.relations if first.get(each.kind) is each]
 
 
 def warns(relation: RelatedDocument) -> bool:
@@ -114,14 +163,7 @@ def warns(relation: RelatedDocument) -> bool:
     return relation.kind is LinkKind.CONTRADICTS or (relation.kind is LinkKind.SUPERSEDES and relation.inward)
 
 
-def related(relation: RelatedDocument) -> str:
-    """A relation of a result, in words."""
-    if not relation.direct:
-        return f"in one contradiction with {relation.uri}"
-    return f"{_RELATED[relation.kind][relation.inward]} {relation.uri}"
-
-
-def ways(result: RankedResult) -> str:
+def ways(result: _Result) -> str:
     """What found it, in words."""
     names = [_FINDS[channel] for channel in result.channels if channel in _FINDS]
     return " and ".join(names) or "by what people called it"
@@ -184,7 +226,7 @@ def ordinal(place: int) -> str:
     return _ORDINALS[place] if place < len(_ORDINALS) else f"at place {place}"
 
 
-def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]]:
+def difference(one: _Result, other: _Result) -> list[tuple[str, float]]:
     """What sets one result above another: contributions by name, the greatest difference first."""
     amounts = [{each.name: each.amount for each in result.contributions} for result in (one, other)]
     names = dict.fromkeys([*amounts[0], *amounts[1]])
@@ -192,7 +234,7 @@ def difference(one: RankedResult, other: RankedResult) -> list[tuple[str, float]
     return sorted((each for each in apart if abs(each[1]) >= SEEN), key=lambda each: -abs(each[1]))
 
 
-def because(one: RankedResult, other: RankedResult, name: str) -> str:
+def because(one: _Result, other: _Result, name: str) -> str:
     """Which of two results a contribution sets apart, by its rank, and why, in words."""
     first, second = (sum(each.amount for each in result.contributions if each.name == name) for result in (one, other))
     if (called := _CALLED.get(name)) is not None:
