@@ -99,13 +99,18 @@ def first_said(lines: Sequence[str], sections: Sequence[Section], line: int) -> 
     return line + sum(1 for _ in unsaid)
 
 
+def unmarked(heading: str) -> str:
+    """A heading without the marks of code: who judges writes it as it is read."""
+    return heading.replace("`", "")
+
+
 def _markdown_heads(lines: Sequence[str]) -> list[tuple[int, int, str]]:
     heads, fence = [], ""
     for number, line in enumerate(lines, start=1):
         if marked := _FENCE.match(line):
             fence = "" if fence == marked[1] else fence or marked[1]
         elif not fence and (head := _ATX.match(line)):
-            heads.append((number, len(head[1]), _ATTRIBUTES.sub("", head[2])))
+            heads.append((number, len(head[1]), unmarked(_ATTRIBUTES.sub("", head[2]))))
     return heads
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import urljoin, urlsplit
 
-from tests.support.plain_search import sections_of
+from tests.support.plain_search import sections_of, unmarked
 from weft.evaluation.measures.beir import Qrels, numbered_lines
 
 COMMITTED = Path(__file__).resolve().parents[1] / "evaluation" / "realq"
@@ -113,7 +113,7 @@ def read_questions(folder: Path) -> Iterator[RealQuestion]:
         row = json.loads(line)
         query, page = row["query"], row["path"]
         grades[query][page] = max(row["score"], grades[query].get(page, 0))
-        headings[query][page] = (*headings[query].get(page, ()), *filter(None, [row["heading"]]))
+        headings[query][page] = (*headings[query].get(page, ()), *filter(None, [unmarked(row["heading"])]))
     for _, line in numbered_lines(folder / "queries.jsonl", _LINE):
         row = json.loads(line)
         told, name = row["metadata"], row["_id"]

@@ -19,9 +19,7 @@ from weft.domain.signatures import SigningKey
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.batch import arrived
-from weft.feedback.fold.credit import tally_triggers
-from weft.learning.observe.tallies import Tally
-from weft.learning.observe.triggers import LEARNED
+from weft.feedback.fold.credit import chosen_place, learned_terms
 
 KEY = SigningKey("a key that only services and updaters share")
 QUERY = Query(text="where is the checkpoint flushed", query_id="q1", session_id="s1", principal="ada", agent="coder")
@@ -107,9 +105,9 @@ def test_a_selection_by_token_teaches_the_words_of_the_question() -> None:
     clicked = structs.replace(by_token, content_hash=HASHES[5])
 
     def taught(question: str | None, picked: Selection = clicked) -> set[str]:
-        tally, page = Tally(), structs.replace(impression(results=far), question=question)
-        tally_triggers(tally, picked, page, SETTINGS.feedback.triggers, day=1, principal="ada")
-        return {key.bin.removeprefix(LEARNED) for key in tally.freeze().usage}
+        page = structs.replace(impression(results=far), question=question)
+        chosen = page.results[chosen_place(picked, page)]
+        return set(learned_terms(picked, chosen, page, SETTINGS.feedback.triggers))
 
     assert taught(QUERY.text) == {"checkpoint", "flushed"}
     assert taught(None) == taught(QUERY.text, by_token) == set()

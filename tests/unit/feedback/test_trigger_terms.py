@@ -51,7 +51,7 @@ SHOWN = impression(results=[shown(rank) for rank in range(1, 6)])
 
 
 def noted(picked: Selection) -> tuple[str, ...]:
-    return learned_terms(picked, SHOWN.results[chosen_place(picked, SHOWN)], RULES)
+    return learned_terms(picked, SHOWN.results[chosen_place(picked, SHOWN)], SHOWN, RULES)
 
 
 def test_the_updater_notes_the_words_of_a_result_that_stood_far_down() -> None:

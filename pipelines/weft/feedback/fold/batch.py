@@ -26,7 +26,7 @@ from weft.domain.ids import principal_fingerprint
 from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.events.codec import Decoded, decode_all
-from weft.feedback.fold.credit import Choice, EqualVerdicts, QuestionText, question_in
+from weft.feedback.fold.credit import CountedSelection, EqualVerdicts, QuestionText, question_in
 from weft.feedback.fold.names import NameTracker, SourceCounts
 from weft.feedback.fold.sessions import SessionLifecycle, Sessions
 from weft.feedback.settings import TimeSettings, milliseconds
@@ -42,7 +42,7 @@ NOBODY = ""
 class _Answers(Struct, omit_defaults=True):
     chosen: tuple[int, ...]
     verdicts: dict[str, tuple[bool, int]]
-    choices: dict[str, list[Choice]] = msgspec.field(default_factory=dict)
+    choices: dict[str, list[CountedSelection]] = msgspec.field(default_factory=dict)
     swept: list[str] = msgspec.field(default_factory=list)
 
 
@@ -161,7 +161,9 @@ class PendingImpression:
     chosen: tuple[int, ...] = ()  # ranks that selections chose
     # the last word on a result and its time, by who gave it and the result
     verdicts: dict[str, tuple[bool, int]] = field(default_factory=dict)
-    choices: dict[str, list[Choice]] = field(default_factory=dict)  # the selections themselves, by whose they are
+    choices: dict[str, list[CountedSelection]] = field(
+        default_factory=dict
+    )  # the selections themselves, by whose they are
     swept: list[str] = field(default_factory=list)  # who opened the page rather than chose from it
     named: bool = False  # whether an inclusion said what was in the context
     under: dict[str, OutcomeScope] = field(default_factory=dict)  # what feedback on it is kept under, by who gives it
@@ -186,7 +188,7 @@ class PendingImpression:
         """What was said, as one JSON object; `answers_of` reads it."""
         return _encoder.encode(_Answers(self.chosen, self.verdicts, self.choices, self.swept)).decode()
 
-    def withdraw(self, principal: str) -> list[Choice]:
+    def withdraw(self, principal: str) -> list[CountedSelection]:
         """Have the choices of a principal, by fingerprint, never been made: others may choose what they chose."""
         choices = self.choices.pop(principal, [])
         ranks = {self.impression.results[each.place].rank for each in choices if each.after is not None}

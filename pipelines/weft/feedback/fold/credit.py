@@ -172,7 +172,7 @@ def learned_terms(
     return tuple(learnable(terms or (), rules)[:MOST_TERMS])
 
 
-class Choice(NamedTuple):
+class CountedSelection(NamedTuple):
     """A selection that counts, as far as taking it back needs it."""
 
     place: int  # of the result on its page, from 0
@@ -224,7 +224,7 @@ def chosen_place(selection: Selection, impression: Impression) -> int:
 
 def note_choice(
     tally: Tally,  # where it goes
-    choice: Choice,
+    choice: CountedSelection,
     impression: Impression,  # of its page
     where: OutcomeScope,  # what it is kept under
     credited: Sequence[Credit],  # what it says, as `choice_credits` tells

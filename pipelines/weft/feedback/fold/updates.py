@@ -51,8 +51,8 @@ from weft.feedback.fold.batch import (
 )
 from weft.feedback.fold.credit import (
     Attribute,
-    Choice,
     ContentVerdict,
+    CountedSelection,
     Credit,
     EqualVerdicts,
     QuestionText,
@@ -357,7 +357,7 @@ class _Batch:
             shown.swept.append(who)
             self._sources[who, self._names.agent(selection.agent), SWEEP] += 1
             return
-        choice = Choice(place, at_ms, life)
+        choice = CountedSelection(place, at_ms, life)
         if result.rank not in shown.chosen:
             terms = learned_terms(selection, result, shown.impression, self._rules.triggers)
             choice = choice._replace(after=max(shown.chosen, default=0), terms=terms)
@@ -366,8 +366,8 @@ class _Batch:
         shown.choices[who] = [*mine, choice]
 
     def _note_choice(
-        self, shown: PendingImpression, choice: Choice, principal: str, free: Tally, *, times: int = 1
-    ) -> Choice:
+        self, shown: PendingImpression, choice: CountedSelection, principal: str, free: Tally, *, times: int = 1
+    ) -> CountedSelection:
         """Note a choice, or take it back with −1 times; the choice with whether it is within its allowance."""
         if choice.after is None:
             return choice

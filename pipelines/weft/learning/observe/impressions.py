@@ -131,8 +131,8 @@ def _cells(
     domains = np.array([_PLACES[result.domain] for result in results], dtype=np.int64)
     leads = _leads(scores, sizes)
     counted = np.arange(len(results)) if only is None else np.cumsum(sizes) - sizes + np.array(only)
-    known = (ranks[counted] <= RANKS) & ~np.isnan(leads[counted])
-    valid = counted[known]
+    placed = (ranks[counted] <= RANKS) & ~np.isnan(leads[counted])
+    valid = counted[placed]
     often = np.ones(len(counted), dtype=np.int64) if only is None else np.array(times, dtype=np.int64)
     # One number per cell: sorting those is many times faster than sorting rows.
     shape = (len(pages), len(_DOMAINS), RANKS + 1, SCORE_BINS, LEAD_BINS)
@@ -141,7 +141,7 @@ def _cells(
     cells, where = np.unique(codes, return_inverse=True)
     masses = np.zeros((len(cells), 3), dtype=np.int64)
     each = np.column_stack([np.ones(len(valid)), scores[valid], (1.0 + leads[valid]) / 2.0])
-    np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64) * often[known][:, None])
+    np.add.at(masses, where, np.rint(each * MICRO).astype(np.int64) * often[placed][:, None])
     buckets = list(pages)
     places = zip(*(part.tolist() for part in np.unravel_index(cells, shape)), strict=True)
     for (number, domain, *place), (seen, score, lead) in zip(places, masses.tolist(), strict=True):
