@@ -80,7 +80,7 @@ def sections_of(page: str, text: str) -> list[Section]:
         later = (start for start, other, _ in heads[at + 1 :] if other <= level and level > 0)
         end = next(later, len(lines) + 1) - 1 if level else ends[at]
         text_of = "\n".join(lines[first - 1 : ends[at]])
-        overlined = underlined and lines[first - 1].strip() != heading
+        overlined = underlined and unmarked(lines[first - 1].strip()) != heading
         said = first + 1 + underlined + overlined
         sections.append(Section(page, heading, level, first, ends[at], end, said, text_of))
     return sections
@@ -128,7 +128,7 @@ def _restructured_heads(lines: Sequence[str]) -> list[tuple[int, int, str]]:
         style = under[0] * (2 if over else 1)
         if style not in styles:
             styles.append(style)
-        heads.append((at - over, styles.index(style) + 1, title.strip()))
+        heads.append((at - over, styles.index(style) + 1, unmarked(title.strip())))
     return heads
 
 
