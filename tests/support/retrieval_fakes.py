@@ -14,12 +14,10 @@ from tests.support.words_spoken import PRIORS, precedents_of
 from weft.domain.chunks import Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
 from weft.domain.ids import ContentHash, GenerationId, QueryId, VersionName, chunk_id, content_hash
-from weft.domain.matching import Coverage
 from weft.domain.ranking import Query, Scope, Signal, WeightBelief
 from weft.embedding.late_interaction import quantised
 from weft.indexes.former_places import FormerPlaces
 from weft.indexes.rows import RowSet
-from weft.indexes.text.coverage import QueryWord, coverage_of
 from weft.learning.aliases import NO_ALIASES
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.evidence import Evidence
@@ -171,9 +169,8 @@ class WordIndex:
     def share_of(self, word: str) -> float:
         return sum(word in words for words in self._words) / len(self._words)
 
-    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
-        words = [QueryWord(each, [each], sum(each in held for held in self._words)) for each in query.split()]
-        return coverage_of(words, [set(text.split()) for text in texts], len(self._words))
+    def unknown_words(self, query: str) -> tuple[str, ...]:
+        return tuple(each for each in dict.fromkeys(query.split()) if not any(each in held for held in self._words))
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
         wanted = set(words.split())

@@ -6,7 +6,7 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 from weft.app.searching.engines import Engines, load_engines
 from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import probes
-from weft.consolidation.settings import CalibrationSettings
 from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, WeftError
 from weft.domain.ids import QueryId
-from weft.domain.matching import NO_MATCH, Coverage, MatchFeatures, best_match
+from weft.domain.matching import NO_MATCH, MatchFeatures, best_match
 from weft.domain.ranking import Answer, Query
 from weft.domain.understanding import Complexity
+from weft.embedding.models import BUNDLED
 from weft.evaluation.replay.masking import Masks, masked
 from weft.indexes.generation import Generation, open_generation
 from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, read_generation_manifest
@@ -32,8 +32,7 @@ from weft.ingestion.report import IndexOutcome
 from weft.ingestion.sources.items import begins_with, escaped
 from weft.ingestion.sources.sources import uri_prefixes
 from weft.learning.beliefs import believed
-from weft.learning.calibration.fit import answered_curve
-from weft.learning.calibration.matching import Answering, AskedMatch, answering_of
+from weft.learning.calibration.matching import Answering, answering_of
 from weft.learning.evidence import Evidence
 from weft.learning.parts import LearnedVersion
 from weft.retrieval.searcher import Searcher
@@ -131,30 +130,14 @@ def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion
         ) as searcher:
             own = _answers(searcher, [question.text for question in questions], settings)
             others = _answers(searcher, probes(rules.probes), settings)
-        answering = answering_of(_best(own), _best(others), marked=rules.answerable_bound)
-        return None if answering is None else _with_curve(answering, own, others, snapshot, rules)
+        return answering_of(_best(own), _best(others), marked=rules.answerable_bound, common=_common(settings))
 
 
-def _with_curve(
-    answering: Answering,
-    own: Sequence[Answer],
-    others: Sequence[Answer],
-    snapshot: Snapshot,
-    rules: CalibrationSettings,
-) -> Answering:
-    """The same with P(answered), and the share of queries on other matters that passes by it."""
-
-    def asked(answers: Sequence[Answer]) -> list[AskedMatch]:
-        covered = [_coverage(answer, snapshot) for answer in answers]
-        both = (answering.asked(*each) for each in zip(_best(answers), covered, strict=True))
-        return [each for each in both if each is not None]
-
-    first, second = asked(own), asked(others)
-    curve = answered_curve(first, second, marked=rules.answerable_bound, spread=rules.answered_spread)
-    if curve is None:
-        return answering
-    passed = sum(curve.probability(each) > curve.least for each in second) / len(second)
-    return replace(answering, curve=curve, bound=passed)
+def _common(settings: Settings) -> MatchFeatures:
+    """Where answers begin in other stores; of an encoder that is not the bundled one nobody knows that."""
+    begin = settings.consolidation.calibration.answers_begin
+    known = settings.embedding.model == BUNDLED
+    return MatchFeatures(dense=begin.meaning, late_interaction=begin.near) if known else MatchFeatures()
 
 
 def _as_asked(
@@ -178,7 +161,3 @@ def _answers(searcher: Searcher, texts: Sequence[str], settings: Settings) -> li
 
 def _best(answers: Sequence[Answer]) -> list[MatchFeatures]:
     return [best_match(result.match for result in answer.results) if answer.results else NO_MATCH for answer in answers]
-
-
-def _coverage(answer: Answer, snapshot: Snapshot) -> Coverage:
-    return snapshot.generation.lexical.coverage(answer.query.text, [each.full_text for each in answer.results])

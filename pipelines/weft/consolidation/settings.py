@@ -36,6 +36,13 @@ class MovementSettings(Section):
     monitored: float
 
 
+class AnswersBegin(Section):
+    """From when on matches were answers to people's questions in the stores that were measured (RET-15)."""
+
+    meaning: Annotated[float, Field(ge=0.0, le=1.0)]
+    near: Annotated[float, Field(ge=0.0, le=1.0)]
+
+
 class CalibrationSettings(Section):
     """How confidence is checked against outcomes (CON-8)."""
 
@@ -49,10 +56,9 @@ class CalibrationSettings(Section):
     answering_confidence: Annotated[float, Field(gt=0.0, lt=1.0)]
     probes: str  # queries that have no answer in the store, one a line: "bundled", a file, or "" for none
     scrambled: Annotated[int, Field(ge=0)]  # more are made of the store's own words; none where there are no probes
-    # how often at most a question of a store's own may count as unanswered, before the first night
+    # how often at most a question of a store's own may count as unanswered
     answerable_bound: Annotated[float, Field(gt=0.0, lt=1.0)]
-    # standard deviation of the slopes of P(answered) beforehand, in deviations of what they weigh
-    answered_spread: Annotated[float, Field(gt=0.0)]
+    answers_begin: AnswersBegin
     own_questions: Annotated[int, Field(ge=0)]  # how many of them are asked when a generation is built
 
 

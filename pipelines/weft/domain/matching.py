@@ -37,21 +37,12 @@ NO_MATCH = MatchFeatures(dense=0.0, lexical=0.0, late_interaction=0.0)
 """The match of an answer without results."""
 
 
-class Coverage(NamedTuple):
-    """How much of a query's words is said, each by what it weighs: rare ones most."""
-
-    covered: float  # what the best of some texts says of it, in [0, 1]
-    unknown: float  # what no content says, in [0, 1]
-    missing: tuple[str, ...] = ()  # the words that no content says, as they were typed, in order
-
-
 @dataclass(frozen=True, slots=True)
 class EvidenceGap:
     """Nothing found is likely to answer the query: what is shown is the best of it, not an answer."""
 
-    # P(answered), where the generation tells that of its own questions. Else of the best result: how near it is; its
-    # cosine where tokens are not compared, or its share of words where the dense channel is silent. Of one that reviews
-    # tell of, the confidence in it.
+    # Of the best result: how near it is; its cosine where tokens are not compared, or its share of words where the
+    # dense channel is silent. Of one that reviews tell of, the confidence in it.
     match: float
     threshold: float  # what that would have had to exceed
     # How often at most a query passes that is like the probes, which have no answer. Of queries about what the store is

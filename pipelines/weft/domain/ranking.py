@@ -430,8 +430,6 @@ class Answer:
         understanding: How the query was read, and what that changed.
         memory: What its session remembers after it; None where the query brought no memory along.
         gap: Set where no result is likely enough to be an answer.
-        answered: P(answered) as the generation tells it of its own questions, where answers and gaps are as likely;
-            None where it had too few.
         uncalibrated: Why results carry no probability; empty where they do.
         hand_off: When to hand over to another model; None where the query names no turn, or nobody judged its model.
         proof: By which whoever asked proves itself, a part of `token`; empty where no key is set (FBK-13).
@@ -451,7 +449,6 @@ class Answer:
     understanding: Understanding | None = None
     memory: SessionMemory | None = None
     gap: EvidenceGap | None = None
-    answered: float | None = None
     uncalibrated: str = ""
     hand_off: HandOff | None = None
     proof: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import msgspec
@@ -16,7 +16,7 @@ from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.chunks import made_by
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
-from weft.domain.matching import NO_MATCH, Coverage, EvidenceGap, MatchFeatures, best_match
+from weft.domain.matching import NO_MATCH, EvidenceGap, MatchFeatures, best_match
 from weft.domain.ranking import (
     Answer,
     Channel,
@@ -265,32 +265,12 @@ def _below(result: RankedResult, least: float | None) -> bool:
     return least is not None and result.confidence < least
 
 
-CoverageFunction = Callable[[Sequence[RankedResult]], Coverage]
-"""How much of a query some results say."""
-
-
-def answered(results: Sequence[RankedResult], answering: Answering | None, coverage: CoverageFunction) -> Answered:
-    """P(answered), and the gap where that is low, or where no result is a good enough match to be an answer."""
+def match_gap(results: Sequence[RankedResult], answering: Answering | None) -> EvidenceGap | None:
+    """Set where no result is a good enough match to be an answer."""
     if answering is None:
-        return Answered(None, None)
-    match = best_match(result.match for result in results) if results else NO_MATCH
-    curve = answering.curve
-    asked = None if curve is None else answering.asked(match, coverage(results))
-    if curve is not None and asked is not None:
-        probability = curve.probability(asked)
-        gap = EvidenceGap(probability, curve.least, answering.bound, asked.coverage.missing)
-        return Answered(probability, None if probability > curve.least else gap)
-    compared = answering.compared(match)
-    if compared is None or compared[0] > compared[1]:
-        return Answered(None, None)
-    return Answered(None, EvidenceGap(*compared, answering.bound))
-
-
-class Answered(NamedTuple):
-    """P(answered) of a query, None where that cannot be told; and the gap, where there is one."""
-
-    probability: float | None
-    gap: EvidenceGap | None
+        return None
+    compared = answering.compared(best_match(result.match for result in results) if results else NO_MATCH)
+    return None if compared is None or compared[0] > compared[1] else EvidenceGap(*compared, answering.bound)
 
 
 def uncalibrated(results: Sequence[RankedResult], calibration: ScoreCalibration | None) -> str:
@@ -427,10 +407,9 @@ def _answer(
         asked = remembered(query_vector(context.ranked), memory, tuned.understanding.shift)
         asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
-    texts = resources.snapshot.generation.lexical
-    judged = answered(
-        shown, reading.answering, lambda some: texts.coverage(plan.text, [each.full_text for each in some])
-    )
+    gap = match_gap(shown, reading.answering)
+    if gap is not None:
+        gap = replace(gap, missing=resources.snapshot.generation.lexical.unknown_words(plan.text))
     return Answer(
         query=plan.query,
         results=shown,
@@ -443,8 +422,7 @@ def _answer(
         timings_ms=watch.timings_ms,
         understanding=plan.understanding,
         memory=memory,
-        gap=judged.gap or doubtful_gap(shown, context.threshold),
-        answered=judged.probability,
+        gap=gap or doubtful_gap(shown, context.threshold),
         hand_off=None
         if plan.query.turn is None
         else reading.beliefs.hand_off(plan.query.model, plan.query.agent, plan.query.turn),

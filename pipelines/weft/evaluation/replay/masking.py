@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from weft.domain.matching import Coverage, TermWeights
+from weft.domain.matching import TermWeights
 from weft.embedding.late_interaction import compressed
 from weft.embedding.ports import TermEncoder, TextEncoder
 from weft.indexes.chunk_store import ChunkStore, Content
 from weft.indexes.rows import RowSet
 from weft.indexes.text.build import lexical_document
-from weft.indexes.text.coverage import coverage_of
 from weft.indexes.text.outside import OutsideTexts
 from weft.retrieval.snapshot.ports import TermIndex, TextIndex, TokenEmbeddings, VectorIndex
 from weft.retrieval.snapshot.snapshot import Snapshot
@@ -207,12 +206,9 @@ class MaskedTexts:
         self._whole = [self._index.term_set(each.text) for each in contents]
         self._rest = [self._index.term_set(text) for text in masks.texts]
 
-    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
-        """How much of a query's rare words texts say; masked contents hold what is left of them."""
-        words = [
-            each._replace(holding=each.holding - self._lost(each.terms)) for each in self._index.query_words(query)
-        ]
-        return coverage_of(words, map(self._index.term_set, texts), len(self._index))
+    def unknown_words(self, query: str) -> tuple[str, ...]:
+        """The words of a query that no content holds, masked ones whole: a gap names them, and nothing rests on it."""
+        return tuple(self._index.unknown_words(query))
 
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in [0, 1]; masked contents hold what is left of them."""

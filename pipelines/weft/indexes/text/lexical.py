@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from weft.domain.matching import Coverage
 from weft.domain.ranking import QUERY_BYTES, QUERY_TERMS
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, terms_by, terms_of_script
-from weft.indexes.text.coverage import QueryWord, coverage_of
 from weft.indexes.text.jvm import JAVA, java_cast, java_class
 from weft.indexes.text.opened import NO_HITS, Hits, OpenedIndex
 from weft.indexes.text.words import ExactQuery, lone_operators, marked_names, normalised, side_by_side, wanted
+from weft.wording.words import in_full
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _WORD = re.compile(r"[^\W_][\w.+#/'-]*")
@@ -78,19 +77,16 @@ class LexicalIndex:
         terms, contents = self.terms(word), len(self)
         return self.holding_all(terms) / contents if terms and contents else 1.0
 
-    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
-        """How much of a query's rare words the best of some texts says, and which of them no content does (RET-15)."""
-        return coverage_of(self.query_words(query), map(self.term_set, texts), len(self))
-
-    def query_words(self, query: str) -> list[QueryWord]:
-        """The words of a query that a search uses, each once, with how many contents hold it."""
+    def unknown_words(self, query: str) -> tuple[str, ...]:
+        """The words of a query that a search uses and no content holds, each once (RET-15); short forms are none."""
         words = list(dict.fromkeys(_WORD.findall(self._cleaned(query))))[:QUERY_TERMS]
-        terms = [self.terms(word) for word in words]
-        return [
-            QueryWord(word, of, self.holding_all(of) or self._holding_otherwise(word))
-            for word, of in zip(words, terms, strict=True)
-            if of
-        ]
+        return tuple(
+            word for word in words if in_full(word.casefold()) == (word.casefold(),) and self._is_unknown(word)
+        )
+
+    def _is_unknown(self, word: str) -> bool:
+        terms = self.terms(word)
+        return bool(terms) and not (self.holding_all(terms) or self._holding_otherwise(word))
 
     def _holding_otherwise(self, word: str) -> int:
         """How many contents hold a word in no form of the analyser: as a part of a name, with or without accents."""

@@ -12,47 +12,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import bdtr, expit
 
 from weft.domain.arrays import Floats
 from weft.domain.errors import StoreError
-from weft.domain.matching import Coverage, MatchFeatures
+from weft.domain.matching import MatchFeatures
 from weft.learning.evidence import MICRO, Evidence, day_of
 from weft.learning.observe.matches import ASKED, MATCH, MEASURED, MEASURES, match_cell, rarest_class, values_of
 from weft.learning.priors import Priors
 from weft.learning.recency import Discount
-
-
-class AskedMatch(NamedTuple):
-    """What is known of an answer to a query: its best match, and how much of the query its results say."""
-
-    match: float
-    coverage: Coverage
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredCurve:
-    """logit P(answered) = intercept + match · m + covered · c + unknown · u, where both are as likely beforehand."""
-
-    intercept: float
-    match: float  # >= 0
-    covered: float
-    unknown: float  # <= 0
-    least: float = 0.0  # P(answered) that a query has to exceed: few that have an answer fall short of it
-
-    def probability(self, asked: AskedMatch) -> float:
-        """P(answered) of a query, in [0, 1]."""
-        return float(
-            expit(np.array([self.intercept, self.match, self.covered, self.unknown]) @ asked_values([asked])[0])
-        )
-
-
-def asked_values(asked: Sequence[AskedMatch]) -> Floats:
-    """What the log-odds of queries are made of, (n, 4): 1, match, covered and unknown."""
-    return np.array([(1.0, each.match, each.coverage.covered, each.coverage.unknown) for each in asked])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,19 +136,12 @@ class Answering:
     confidence: float | None = None
     # how often at most a question that has an answer falls short; None where that was not asked
     marked: float | None = None
-    # P(answered), which tells gaps better than the match alone; None of what nights find out
-    curve: AnsweredCurve | None = None
 
     @classmethod
     def of(cls, value: Mapping[str, Any]) -> Self:
         """From JSON's own types; TypeError where the value is not one of its kind."""
-        curve = value.get("curve")
-        return cls(**{**value, "curve": curve and AnsweredCurve(**curve)})
-
-    def asked(self, match: MatchFeatures, coverage: Coverage | None) -> AskedMatch | None:
-        """What P(answered) of a query rests on; None where that cannot be told."""
-        compared = None if match.dense is None else self.compared(match)
-        return None if compared is None or coverage is None else AskedMatch(compared[0], coverage)
+        # Former versions state a curve beside the thresholds.
+        return cls(**{name: each for name, each in value.items() if name != "curve"})
 
     def compared(self, match: MatchFeatures | None) -> tuple[float, float] | None:
         """A match and what it has to exceed; None where that cannot be told."""
@@ -262,8 +226,16 @@ def answering_from(kinds: Sequence[Sequence[MatchFeatures]], *, bound: float, co
     return Answering(meaning, words, bound, min(len(kind) for kind in kinds), near, confidence)
 
 
-def answering_of(own: Sequence[MatchFeatures], others: Sequence[MatchFeatures], *, marked: float) -> Answering | None:
-    """The greatest threshold that at most a share of questions which have an answer falls short of.
+def answering_of(
+    own: Sequence[MatchFeatures],
+    others: Sequence[MatchFeatures],
+    *,
+    marked: float,
+    common: MatchFeatures = MatchFeatures(),  # noqa: B008  a value
+) -> Answering | None:
+    """The greatest threshold that at most a share of a store's own questions falls short of, shrunk towards `common`.
+
+    The threshold lies in the middle of the two; where `common` names none, what is the store's own holds alone.
 
     Returns:
         None where questions are too few for it: there have to be 1 / `marked`.
@@ -271,15 +243,23 @@ def answering_of(own: Sequence[MatchFeatures], others: Sequence[MatchFeatures], 
     Examples:
         >>> own = [MatchFeatures(dense=each) for each in (0.5, 0.4, 0.7, 0.6)]
         >>> answering_of(own, [MatchFeatures(dense=0.3), MatchFeatures(dense=0.45)], marked=0.25)
-        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25, curve=None)
+        Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25)
+        >>> answering_of(own, [], marked=0.25, common=MatchFeatures(dense=0.5)).meaning
+        0.45
         >>> answering_of(own, [], marked=0.2)
     """
-    meaning, words, near = (_least([getattr(match, scale) for match in own], marked) for scale in MEASURED)
+    meaning, words, near = (
+        _shrunk(_least([getattr(match, scale) for match in own], marked), getattr(common, scale)) for scale in MEASURED
+    )
     if meaning is None and words is None:
         return None
     fitted = Answering(meaning, words, 0.0, len(others), near, marked=marked)
     passed = [pair is not None and pair[0] > pair[1] for pair in map(fitted.compared, others)]
     return replace(fitted, bound=sum(passed) / len(passed) if passed else 1.0)
+
+
+def _shrunk(own: float | None, common: float | None) -> float | None:
+    return own if own is None or common is None else (own + common) / 2.0
 
 
 def _least(values: Sequence[float | None], marked: float) -> float | None:

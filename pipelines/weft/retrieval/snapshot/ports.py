@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from weft.domain.ids import ContentHash, SessionId
-from weft.domain.matching import Coverage, TermWeights
+from weft.domain.matching import TermWeights
 from weft.domain.understanding import SessionMemory
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.graph.graph import Graph
@@ -71,8 +71,8 @@ class TextIndex(Protocol):
     def share_of(self, word: str) -> float:
         """Share of contents that hold a word, in [0, 1]."""
 
-    def coverage(self, query: str, texts: Sequence[str]) -> Coverage:
-        """How much of a query's rare words the best of some texts says, and which of them no content does."""
+    def unknown_words(self, query: str) -> tuple[str, ...]:
+        """The words of a query that no content holds, as they were typed."""
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
         """Which contents hold words, bool (contents,): side by side as they are, or in whatever form they have; None

@@ -42,11 +42,9 @@ class BeliefReading:
 
     @property
     def answering(self) -> Answering | None:
-        """From when on a match counts as an answer: as a night found out, or else as the generation was built."""
-        learned = None if self.calibration is None or self.calibration.match is None else self.calibration.match
-        if learned is None or learned.answering is None:
-            return self.built
-        return replace(learned.answering, curve=None if self.built is None else self.built.curve)
+        """From when on a match counts as an answer: by the generation's own questions, or else by a night's probes."""
+        learned = None if self.calibration is None else self.calibration.match
+        return self.built or (None if learned is None else learned.answering)
 
 
 FindParts = Callable[[VersionName | None], tuple[VersionName, Mapping[str, Part]]]
