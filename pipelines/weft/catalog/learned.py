@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from weft.catalog.pointer import PointerFile
 from weft.catalog.staging import StagingArea
 from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
-from weft.domain.ids import PRIORS_VERSION, VersionName
+from weft.domain.ids import PRIORS_VERSION, VersionName, number_of
 from weft.learning.aliases import ContentAliases
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.edges import LearnedEdges
@@ -134,7 +134,7 @@ class LearnedStore:
 
     def manifest(self, version: VersionName) -> LearnedManifest:
         """The manifest of a version."""
-        if _number(version) is None:
+        if number_of(version) is None:
             raise StoreError(f"expected a learned version such as {_following(None)}, found {version!r}")
         if version == PRIORS_VERSION:
             return _manifest(version, NOTHING_LEARNED, {})
@@ -157,7 +157,7 @@ class LearnedStore:
     def versions(self) -> list[VersionName]:
         """Every version that was published, oldest first; that of the priors was not."""
         names = [VersionName(path.name) for path in self._folder.glob("v*") if path.is_dir()]
-        numbered = [(number, name) for name in names if (number := _number(name)) is not None]
+        numbered = [(number, name) for name in names if (number := number_of(name)) is not None]
         return [name for _, name in sorted(numbered)]
 
     def newest(self) -> VersionName | None:
@@ -231,10 +231,5 @@ def _manifest(version: VersionName, state: LearnedState, files: Mapping[str, str
     )
 
 
-def _number(version: str) -> int | None:
-    digits = version.removeprefix("v")
-    return int(digits) if version.startswith("v") and digits.isascii() and digits.isdigit() else None
-
-
 def _following(version: VersionName | None) -> VersionName:
-    return VersionName(f"v{(_number(version) or 0) + 1 if version else 1:06d}")
+    return VersionName(f"v{(number_of(version) or 0) + 1 if version else 1:06d}")
