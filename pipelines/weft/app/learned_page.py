@@ -114,8 +114,8 @@ def page_of(
     title: str, before: Beliefs, after: Beliefs, priors: Priors, *, hashes: Sequence[ContentHash], names: NameLookup
 ) -> LearnedPage:
     """The page of what changed between two states of evidence."""
-    heard = _heard(after)
-    old, new = (_readings(beliefs, priors, after.scopes(), heard) for beliefs in (before, after))
+    weights = _observed_weights(after)
+    old, new = (_readings(beliefs, priors, after.scopes(), weights) for beliefs in (before, after))
     sentences = [*_verdicts(after), *_sentences(moves(old, new, level=priors.interval.level))]
     former = {reading.key: reading for reading in old}
     observed = [reading for reading in new if reading.observations > 0.0]
@@ -163,15 +163,15 @@ def _sentences(changes: Sequence[BeliefChange]) -> Iterator[str]:
 
 
 def _readings(
-    beliefs: Beliefs, priors: Priors, scopes: Sequence[Scope], heard: Collection[tuple[str, str, str]]
+    beliefs: Beliefs, priors: Priors, scopes: Sequence[Scope], weights: Collection[tuple[str, str, str]]
 ) -> list[Reading]:
     """Every belief as reports and `weft learned show` give it; of weights those that feedback spoke of by now."""
     readings = read_all(beliefs, priors, scopes)
-    told = [each for each in readings if each.family != "weight" or each.key in heard]
-    return [replace(each, parameter=each.parameter.replace("_", " ")) for each in told]
+    kept = [each for each in readings if each.family != "weight" or each.key in weights]
+    return [replace(each, parameter=each.parameter.replace("_", " ")) for each in kept]
 
 
-def _heard(beliefs: Beliefs) -> set[tuple[str, str, str]]:
+def _observed_weights(beliefs: Beliefs) -> set[tuple[str, str, str]]:
     """Weights that there are observations of."""
     return {
         ("weight", path_of(scope), signal.value)

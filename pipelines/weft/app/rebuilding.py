@@ -191,7 +191,7 @@ def result_of(rebuilt: RebuildResult, *, store: str, resizes: bool) -> StepResul
     elif rebuilt.moved:
         cost, minutes = rebuilt.cost, max(1, round(rebuilt.cost.seconds / 60))
         notes.append(
-            f"proposed, not done: {'; '.join(_told(each) for each in rebuilt.moved)}. `weft index --resize --store "
+            f"proposed, not done: {'; '.join(map(_reason_of, rebuilt.moved))}. `weft index --resize --store "
             f"{shlex.quote(store)}` cuts by that: up to {cost.chunks:,} chunks of {cost.documents:,} documents are "
             f"embedded anew, some {minutes:,} min in one process. What answers gain by it shows afterwards, in what "
             "the next night measures; `weft generations rollback` takes it back"
@@ -201,7 +201,7 @@ def result_of(rebuilt: RebuildResult, *, store: str, resizes: bool) -> StepResul
     )
 
 
-def _told(moved: MovedSize) -> str:
+def _reason_of(moved: MovedSize) -> str:
     """What speaks for another size."""
     size = f"{moved.size} of {moved.domain} {moved.before} → {moved.after}"
     return f"{size}, for which {moved.observations:,.0f} outcomes speak"

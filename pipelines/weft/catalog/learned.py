@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from weft.learning.pooling.fitted import FittedWeights
 from weft.learning.thinned import Thinned
 from weft.runtime.storage.errors import named, refused
 from weft.runtime.storage.files import (
+    exchange,
     file_hashes,
     read_manifest,
     sync_folder,
@@ -112,6 +113,28 @@ class LearnedStore:
         finally:
             self.staging.release(staging)
         return version
+
+    def rewrite(self, version: VersionName, change: Callable[[Evidence], Evidence]) -> bool:
+        """Hold what `change` makes of a version's evidence and cut instead of these; whether that is other.
+
+        For what must not stay in any file (LES-14): else versions never change. Raises as `read`.
+        """
+        state = self.read(version)
+        changed = replace(state, evidence=change(state.evidence), cut=change(state.cut))
+        if (changed.evidence, changed.cut) == (state.evidence, state.cut):
+            return False
+        staging = self.staging.stage()
+        try:
+            with named(staging):
+                write_tables(staging, changed, changed.cut)
+            write_manifest(staging, _manifest(version, changed, file_hashes(staging)).model_dump(mode="json"))
+            sync_tree(staging)
+            with self._pointer.writing():
+                exchange(staging, self._folder / version)
+            sync_folder(self._folder)
+        finally:
+            self.staging.release(staging)
+        return True
 
     def read(self, version: VersionName) -> LearnedState:
         """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it."""
