@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from weft.app.indexing import LOCK, plan_of, run
@@ -212,15 +211,14 @@ def cost_of(settings: Settings, catalog: Catalog, moved: Collection[MovedSize]) 
     domains = {each.domain for each in moved}
     with closing(catalog.open_live()) as generation:
         documents = generation.chunks.table("documents").select(["uri", "domain", "content_type"])
-        cut = pc.is_in(documents["domain"], pa.array(sorted(domains)))
-        cut = pc.and_(cut, pc.not_equal(documents["content_type"], ContentType.RECORD.value))
-        uris = documents.filter(cut)["uri"]
+        is_cut = (pc.field("domain").isin(sorted(domains))) & (pc.field("content_type") != ContentType.RECORD.value)
+        uris = documents.filter(is_cut)["uri"]
         chunks = generation.chunks.table("chunks").select(["uri", "text", "tokens"])
         chunks = chunks.filter(pc.is_in(chunks["uri"], uris.combine_chunks()))
     if not len(chunks):
         return ResizeCost(len(uris))
     few = chunks.take(np.linspace(0, len(chunks) - 1, min(_PACED, len(chunks)), dtype=np.int64))
-    encoders, texts = load_engines(settings).encoders, few["text"].to_pylist()
+    encoders, texts = load_engines(settings).encoders, list(map(str, few["text"].to_pylist()))
     started = time.perf_counter()
     for encoder in encoders:
         encoder.encode(texts)
