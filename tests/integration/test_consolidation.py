@@ -358,6 +358,10 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     assert {child.info.run_name for child in children} == {step.name for step in night.steps}
     version = client.get_model_version_by_alias(REGISTERED_MODEL, CHAMPION)
     assert (version.version, version.description[:9]) == ("1", "v000001: ")
+    copy = root / "copy.html"
+    assert main(["learned", "report", "--out", str(copy), "--store", str(root)]) == 0
+    assert copy.read_bytes() == (folder / "report.html").read_bytes()
+    assert main(["learned", "report", PRIORS_VERSION, "--store", str(root)]) == 1
     assert version.source == f"{run.info.artifact_uri}/learned"
     told = [move for move in summary["moved"] if move["signal"] == Signal.LEXICAL]  # it told good from bad
     assert told

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -109,6 +110,11 @@ class Tracking:
                 [one.experiment_id], wanted, order_by=["attributes.start_time DESC"], max_results=limit
             )
         return [RecordedRun(run.info.start_time / 1000, dict(run.data.metrics), dict(run.data.params)) for run in runs]
+
+    def fetch(self, run_id: str, artifact: str, out: Path) -> None:
+        """Write a copy of a file that a run keeps."""
+        with mapped(self.uri), tempfile.TemporaryDirectory() as scratch:
+            shutil.copyfile(self._client.download_artifacts(run_id, artifact, scratch), out)
 
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
         """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
