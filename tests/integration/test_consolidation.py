@@ -357,7 +357,7 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     children = [found for found in runs(night) if found.data.tags.get("mlflow.parentRunId") == run_id]
     assert {child.info.run_name for child in children} == {step.name for step in night.steps}
     version = client.get_model_version_by_alias(REGISTERED_MODEL, CHAMPION)
-    assert (version.version, version.description[:9]) == ("1", "v000001: ")
+    assert (int(version.version), version.description[:9]) == (1, "v000001: ")
     copy = root / "copy.html"
     assert main(["learned", "report", "--out", str(copy), "--store", str(root)]) == 0
     assert copy.read_bytes() == (folder / "report.html").read_bytes()

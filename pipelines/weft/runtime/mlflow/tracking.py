@@ -403,15 +403,21 @@ def _database_of(uri: str) -> Path | None:
 
 @contextlib.contextmanager
 def _alone(database: Path) -> Iterator[None]:
-    """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock."""
+    """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock.
+
+    Its file goes with it: whoever waited for it finds the database made, and needs nobody kept out.
+    """
+    lock = database.with_name(f"{database.name}.opening")
     with contextlib.ExitStack() as holding:
         try:
-            holding.enter_context(locked(database.with_name(f"{database.name}.opening"), _MAKING))
+            holding.enter_context(locked(lock, _MAKING))
         except StoreError as error:
             raise TrackingUnavailableError(str(error)) from error
         except PermissionError:
             pass
         yield
+        with contextlib.suppress(OSError):
+            lock.unlink()
 
 
 @contextlib.contextmanager
