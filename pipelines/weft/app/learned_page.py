@@ -167,8 +167,8 @@ def _readings(
 ) -> list[Reading]:
     """Every belief as reports and `weft learned show` give it; of weights those that feedback spoke of by now."""
     readings = read_all(beliefs, priors, scopes)
-    kept = [each for each in readings if each.family != "weight" or each.key in weights]
-    return [replace(each, parameter=each.parameter.replace("_", " ")) for each in kept]
+    shown = [each for each in readings if each.family != "weight" or each.key in weights]
+    return [replace(each, parameter=each.parameter.replace("_", " ")) for each in shown]
 
 
 def _observed_weights(beliefs: Beliefs) -> set[tuple[str, str, str]]:
