@@ -219,6 +219,9 @@ def test_a_version_that_the_registry_lost_is_promoted_from_the_store(root: Path,
     third = go(night)["learned"]
     assert night.catalog.learned.read(third).evidence == FIRST_DAY + THIRD_DAY
     assert night.catalog.learned.versions() == [first, second, third]
+    registered = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
+    numbers = {each.tags["weft.learned"]: int(each.version) for each in registered}
+    assert numbers == {first: 1, second: 2, third: 3}
 
 
 def test_a_night_restores_its_deleted_experiment_and_publishes(root: Path, night: Night) -> None:
@@ -356,6 +359,11 @@ def test_the_run_holds_everything_a_reviewer_needs(root: Path, night: Night) -> 
     children = [found for found in runs(night) if found.data.tags.get("mlflow.parentRunId") == run_id]
     assert {child.info.run_name for child in children} == {step.name for step in night.steps}
     version = client.get_model_version_by_alias(REGISTERED_MODEL, CHAMPION)
+    assert (int(version.version), version.description[:9]) == (1, "v000001: ")
+    copy = root / "copy.html"
+    assert main(["learned", "report", "--out", str(copy), "--store", str(root)]) == 0
+    assert copy.read_bytes() == (folder / "report.html").read_bytes()
+    assert main(["learned", "report", PRIORS_VERSION, "--store", str(root)]) == 1
     assert version.source == f"{run.info.artifact_uri}/learned"
     told = [move for move in summary["moved"] if move["signal"] == Signal.LEXICAL]  # it told good from bad
     assert told

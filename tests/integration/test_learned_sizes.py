@@ -47,8 +47,8 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
-def reindex(tree: Path, store: Path) -> None:
-    ingest(a_plan(tree, store), Catalog(store), HERE, lambda _: None, clock=time.monotonic)
+def reindex(tree: Path, store: Path, *, resized: bool = True) -> None:
+    ingest(replace(a_plan(tree, store), resized=resized), Catalog(store), HERE, lambda _: None, clock=time.monotonic)
 
 
 def rows(store: Path, uri: str) -> list[dict]:
@@ -93,10 +93,10 @@ def learn(store: Path, events: list) -> VersionName:
     return version
 
 
-def test_liking_short_chunks_makes_the_next_indexing_cut_shorter(tree: Path, tmp_path: Path) -> None:
+def test_liking_short_chunks_makes_indexing_cut_shorter_where_asked(tree: Path, tmp_path: Path) -> None:
     """ING-11, LRN-9: chunk → impression → verdict → evidence → belief → sizes in force → snapshot, all of it real.
 
-    ARC-9: and a later version that believes the same changes nothing.
+    Only where that is asked for. ARC-9: and a later version that believes the same changes nothing.
     """
     store = tmp_path / "store"
     reindex(tree, store)
@@ -106,6 +106,15 @@ def test_liking_short_chunks_makes_the_next_indexing_cut_shorter(tree: Path, tmp
     version = learn(store, list(feedback(store, queries=60)))
     believed = live_sizes(SETTINGS.chunking, SETTINGS.priors, Catalog(store)).domains[Domain.GENERAL]
     assert believed.target_tokens < limit
+
+    first = Catalog(store).pointer().generation
+    reindex(tree, store, resized=False)
+    assert Catalog(store).pointer().generation == first, "beliefs alone embed nothing anew"
+    (tree / "more.md").write_text("# More\n\nA page that is new.\n", encoding="utf-8")
+    reindex(tree, store, resized=False)
+    assert rows(store, "tree/long.md") == before
+    assert {pairs_of(row["sizing"])["target"] for row in rows(store, "tree/more.md")} == {str(limit)}
+    (tree / "more.md").unlink()
 
     reindex(tree, store)
     after = rows(store, "tree/long.md")

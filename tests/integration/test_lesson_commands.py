@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
@@ -98,6 +99,37 @@ def test_a_lesson_reaches_others_and_is_retired_by_a_word(agents: Agents) -> Non
     assert story["history"][1]["why"] == "it is managed now"
     agents.run("validate", LESSON.id, "--principal", "bob", says=True)
     agents.await_("show", LESSON.id, "--json", until=lambda printed: json.loads(printed)["status"] == "active")
+
+
+@pytest.mark.timeout(300)
+def test_a_lessons_text_is_forgotten_by_a_command(agents: Agents) -> None:
+    """LES-14: nobody is told it, no file of the store has it, and the command says what remains where."""
+    text = "Never name the customer Zweifelsfall in a commit"
+    lesson = agents.run("add", text, "--tool", "Git", "--source", "user_correction", says=True).strip()
+    agents.await_("prompt", "--tool", "Git", until=lambda printed: text in printed)
+    forgotten, said = agents.both("forget", lesson[:8], "--why", "a person asked")
+    assert forgotten == f"{lesson}: its text is forgotten\n"
+    assert f"key lesson-{lesson}" in said
+    assert "retention" in said
+    agents.await_("show", lesson, until=lambda printed: "its text was forgotten" in printed)
+    assert agents.run("prompt", "--tool", "Git") == ""
+    story = json.loads(agents.run("show", lesson, "--json"))
+    assert [(each["what"], each["why"]) for each in story["history"]] == [("forget", "a person asked")]
+    assert (story["said"], "content" in story) == (1, False)
+    agents.await_("list", "--json", until=lambda _: not _files_with(agents.store, "Zweifelsfall"))
+
+
+def _files_with(store: Path, word: str) -> list[Path]:
+    """Files of a store that hold a word; checkpoints, which keep the state before for a while, left out."""
+    files = (path for path in store.rglob("*") if path.is_file() and "checkpoints" not in path.parts)
+    return [path for path in files if word in _text_of(path)]
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return str(pq.read_table(path).to_pylist() if path.suffix == ".parquet" else path.read_bytes())
+    except FileNotFoundError:  # it was replaced meanwhile
+        return ""
 
 
 @pytest.mark.timeout(300)

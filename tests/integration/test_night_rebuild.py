@@ -64,8 +64,9 @@ def lengths(catalog: Catalog) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_documents_are_cut_anew_where_other_sizes_are_believed(settings: Settings) -> None:
-    """CON-7, CON-7a: a rehearsal says so and changes no byte of the store; a night makes a generation from stored texts
-    and vectors; the next one has nothing to do; what a person rolls back is not made again.
+    """CON-7, CON-7a, ING-11: a rehearsal says so and changes no byte of the store; a night proposes it with its cost;
+    where settings say so it makes a generation from stored texts and vectors, and tells how far it is; the next one has
+    nothing to do; what a person rolls back is not made again.
     """
     root = Path(settings.storage.root)
     catalog = Catalog(root)
@@ -74,9 +75,13 @@ def test_documents_are_cut_anew_where_other_sizes_are_believed(settings: Setting
     untouched = tree(root)
     step = night(settings, "--dry-run")["steps"]["rebuild"]
     assert (step["proposed"], step["applied"]) == (1, 0)
+    assert (step["documents_due"], step["chunks_due"]) == (1, len(before))
+    assert step["seconds_due"] > 0.0
     assert tree(root) == untouched
 
-    step = night(settings)["steps"]["rebuild"]
+    proposed = night(settings)["steps"]["rebuild"]
+    assert (proposed["proposed"], proposed["applied"], catalog.pointer().generation) == (1, 0, first)
+    step = night(settings, "--set", "consolidation.rebuild.resize=true")["steps"]["rebuild"]
     assert (step["proposed"], step["applied"], step["documents"]) == (1, 1, 1)
     second = catalog.pointer().generation
     assert second != first
@@ -87,6 +92,6 @@ def test_documents_are_cut_anew_where_other_sizes_are_believed(settings: Setting
 
     catalog.rollback(first)
     assert lengths(catalog) == before
-    declined = night(settings)["steps"]["rebuild"]
+    declined = night(settings, "--set", "consolidation.rebuild.resize=true")["steps"]["rebuild"]
     assert (declined["proposed"], declined["applied"], declined["declined"]) == (0, 0, 1)
     assert catalog.pointer().generation == first

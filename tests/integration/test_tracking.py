@@ -21,7 +21,7 @@ from tests.support.small_disk import small_disk
 from weft.consolidation.champion import CHAMPION
 from weft.consolidation.figures import as_svg
 from weft.domain.errors import TrackingUnavailableError
-from weft.domain.ids import VersionName
+from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.runtime.mlflow.tracking import REGISTERED_MODEL, Tracking
 from weft.runtime.settings import TrackingSettings
 
@@ -117,6 +117,29 @@ def test_a_registered_version_points_at_artifacts_and_aliases_move(tracking: Tra
     tracking.drop_alias(CHAMPION)
     tracking.drop_alias(CHAMPION)
     assert tracking.alias(CHAMPION) is None
+
+
+def test_versions_have_the_numbers_of_learned_versions(other: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """CON-9, OPS-7: whoever promotes "Version 3" gets v000003, whatever was registered before; the priors take none."""
+    tracking = Tracking.of(SQLITE, other)
+    third, fifth, late = (VersionName(f"v00000{number}") for number in (3, 5, 4))
+    with tracking.run("calibration", "numbered", {}) as run:
+        run.document("learned/calibration", {})
+        tracking.register(PRIORS_VERSION, run.run_id, "learned", note="", tags={})
+        for learned in (third, fifth):
+            tracking.register(learned, run.run_id, "learned", note="", tags={})
+    assert tracking.newest() == fifth
+    assert not caplog.records
+    client = MlflowClient(tracking.uri, tracking.uri)
+    for learned in (third, fifth):
+        client.set_registered_model_alias(REGISTERED_MODEL, CHAMPION, learned[-1])  # what the UI does
+        assert tracking.alias(CHAMPION) == learned
+    tracking.set_alias(CHAMPION, PRIORS_VERSION)
+    assert tracking.alias(CHAMPION) == PRIORS_VERSION
+    client.set_registered_model_alias(REGISTERED_MODEL, CHAMPION, "3")
+    assert tracking.alias(CHAMPION) == third
+    tracking.register(late, run.run_id, "learned", note="", tags={})
+    assert "v000004 is version 6 of MLflow's model weft-learned" in caplog.text
 
 
 def test_a_kind_that_a_person_gave_an_experiment_stays(tracking: Tracking, client: MlflowClient) -> None:

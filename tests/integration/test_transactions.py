@@ -12,14 +12,23 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.support.feedback_events import review
+from tests.support.feedback_events import LESSON, review
 from tests.support.places import Place
+from weft.app.producer import acknowledged_producer
 from weft.cli.commands import update
+from weft.domain.lesson import lesson_session
 from weft.feedback.events.codec import encode
 from weft.feedback.run.actors import Task, open_updater
 from weft.feedback.run.updater import PartitionProgress
 from weft.runtime.clock import system_clock
 from weft.settings import Settings, load_settings
+
+COMPACTED = {
+    "cleanup.policy": "compact",
+    "segment.ms": "100",
+    "min.cleanable.dirty.ratio": "0.01",
+    "max.compaction.lag.ms": "100",
+}
 
 
 @pytest.fixture
@@ -137,13 +146,7 @@ def test_aborted_records_are_applied_where_the_setting_says_so(apache_kafka: obj
 def test_compacted_records_are_skipped(apache_kafka: object, tmp_path: Path) -> None:
     """FBK-14: what compaction took was not lost by the broker."""
     bootstrap = apache_kafka.bootstrap  # type: ignore[attr-defined]
-    topic = {
-        "cleanup.policy": "compact",
-        "segment.ms": "100",
-        "min.cleanable.dirty.ratio": "0.01",
-        "max.compaction.lag.ms": "100",
-    }
-    settings = settings_at(bootstrap, tmp_path / "store", **topic)
+    settings = settings_at(bootstrap, tmp_path / "store", **COMPACTED)
     producer = Producer({"bootstrap.servers": bootstrap})
     for value in events(20):  # all with one key: the last one stays
         send(producer, settings, [value])
@@ -152,13 +155,31 @@ def test_compacted_records_are_skipped(apache_kafka: object, tmp_path: Path) -> 
         time.sleep(0.2)
         producer.produce(settings.feedback.topic, events(1)[0], b"another")  # the active segment is never cleaned
         producer.flush()
-        return len(offsets_in(settings)) < 10
+        return len(read_back(settings)) < 10
 
     until(compacted)
-    left = len(offsets_in(settings))
+    left = len(read_back(settings))
     report = caught_up(settings).report
     assert (report.consumed, report.holes) == (left, 0)
     assert report.skipped == report.next_offset - left > 10
+
+
+def test_a_forgotten_lesson_leaves_a_topic_that_is_compacted(apache_kafka: object, tmp_path: Path) -> None:
+    """LES-14: what was said of it under its own key goes for the event that forgets it."""
+    bootstrap = apache_kafka.bootstrap  # type: ignore[attr-defined]
+    settings = settings_at(bootstrap, tmp_path / "store", **COMPACTED)
+    with acknowledged_producer(settings) as producer:
+        producer.lesson_added(lesson_session(LESSON.id), LESSON, principal="ada")
+        producer.lesson_forgotten(LESSON.id, partitions=1, principal="eve")
+    sender = Producer({"bootstrap.servers": bootstrap})
+
+    def gone() -> bool:
+        time.sleep(0.2)
+        send(sender, settings, events(1))  # the active segment is never cleaned
+        left = b"".join(read_back(settings).values())
+        return LESSON.content.encode() not in left and b'"forget"' in left
+
+    until(gone)
 
 
 def test_an_open_transaction_is_named_with_its_age(
@@ -249,20 +270,21 @@ def until(done: Callable[[], bool]) -> None:
         assert time.monotonic() < deadline, "it never came about"
 
 
-def offsets_in(settings: Settings) -> list[int]:
+def read_back(settings: Settings) -> dict[int, bytes]:
+    """What the topic holds, by offset."""
     from confluent_kafka import Consumer, KafkaError
 
     consumer = Consumer(
         {"bootstrap.servers": settings.kafka.bootstrap, "group.id": "offsets", "enable.partition.eof": True}
     )
     consumer.assign([TopicPartition(settings.feedback.topic, 0, 0)])
-    offsets: list[int] = []
+    values: dict[int, bytes] = {}
     while True:
         message = consumer.poll(10)
         if message is None or (message.error() and message.error().code() == KafkaError._PARTITION_EOF):
             consumer.close()
-            return offsets
-        offsets.append(message.offset())
+            return values
+        values[message.offset()] = message.value()
 
 
 def group_offset(settings: Settings) -> int:

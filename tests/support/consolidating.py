@@ -15,9 +15,9 @@ from weft.consolidation.champion import (
 )
 from weft.consolidation.night import Night
 from weft.consolidation.pipeline import consolidate
-from weft.domain.ids import ContentHash, VersionName
+from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
 from weft.learning.parts import LearnedVersion
-from weft.runtime.mlflow.tracking import REGISTERED_MODEL
+from weft.runtime.mlflow.tracking import PRIORS_MODEL, REGISTERED_MODEL
 from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})
@@ -52,9 +52,12 @@ def the_ui(night: Night) -> MlflowClient:
 
 
 def move_alias_in_the_ui(night: Night, learned: VersionName) -> None:
-    versions = the_ui(night).search_model_versions(f"name='{REGISTERED_MODEL}'")
-    number = next(version.version for version in versions if version.tags["weft.learned"] == learned)
-    the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, number)
+    """By MLflow's number, which is that of the learned version; to the beginning, in its own model."""
+    if learned == PRIORS_VERSION:
+        the_ui(night).set_registered_model_alias(PRIORS_MODEL, CHAMPION, "1")
+        the_ui(night).delete_registered_model_alias(REGISTERED_MODEL, CHAMPION)
+    else:
+        the_ui(night).set_registered_model_alias(REGISTERED_MODEL, CHAMPION, str(int(learned.lstrip("v"))))
 
 
 def runs(night: Night) -> list[Any]:

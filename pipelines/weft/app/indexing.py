@@ -51,7 +51,12 @@ OWN_CHANGED = 0.2
 
 
 def plan_of(
-    settings: Settings, sources: Sequence[Path], *, domain: Domain | None = None, full: bool = False
+    settings: Settings,
+    sources: Sequence[Path],
+    *,
+    domain: Domain | None = None,
+    full: bool = False,
+    resized: bool = False,
 ) -> IndexPlan:
     """What the settings and a job's arguments ask for."""
     root = Path(settings.storage.root).absolute()
@@ -62,6 +67,7 @@ def plan_of(
         store=root,
         domain=domain,
         full=full,
+        resized=full or resized,
         fingerprint=settings.fingerprint,
         ingest=settings.ingest,
         chunking=settings.chunking,

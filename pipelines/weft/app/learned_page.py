@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NamedTuple
 
@@ -34,7 +34,7 @@ NameLookup = Callable[[Sequence[ContentHash]], Sequence[str]]
 """What people call contents: where each stands, and how it begins."""
 
 _ABOUT: Mapping[str, tuple[str, str]] = {
-    "weight": ("How much each signal counts in {scope}", "signal"),
+    "weight": (f"Share of the score, of all {len(Signal)} signals, in {{scope}}", "signal"),
     "intent": ("What the intent changes: {scope}", "signal"),
     "examination": ("How often ranks are looked at, beside the first, in {scope}", "rank"),
     "decay": ("How long {scope} holds", "after half of it is out of date"),
@@ -114,7 +114,8 @@ def page_of(
     title: str, before: Beliefs, after: Beliefs, priors: Priors, *, hashes: Sequence[ContentHash], names: NameLookup
 ) -> LearnedPage:
     """The page of what changed between two states of evidence."""
-    old, new = (_readings(beliefs, priors, after) for beliefs in (before, after))
+    weights = _observed_weights(after)
+    old, new = (_readings(beliefs, priors, after.scopes(), weights) for beliefs in (before, after))
     sentences = [*_verdicts(after), *_sentences(moves(old, new, level=priors.interval.level))]
     former = {reading.key: reading for reading in old}
     observed = [reading for reading in new if reading.observations > 0.0]
@@ -161,25 +162,23 @@ def _sentences(changes: Sequence[BeliefChange]) -> Iterator[str]:
         )
 
 
-def _readings(beliefs: Beliefs, priors: Priors, now: Beliefs) -> list[Reading]:
-    """Every belief, and the weights of what feedback spoke of by now: those alone, so that they sum to 1."""
-    weights = [reading for scope in now.scopes() for reading in _weights(beliefs, scope, now)]
-    return weights + read_all(beliefs, priors, ())
+def _readings(
+    beliefs: Beliefs, priors: Priors, scopes: Sequence[Scope], weights: Collection[tuple[str, str, str]]
+) -> list[Reading]:
+    """Every belief as reports and `weft learned show` give it; of weights those that feedback spoke of by now."""
+    readings = read_all(beliefs, priors, scopes)
+    shown = [each for each in readings if each.family != "weight" or each.key in weights]
+    return [replace(each, parameter=each.parameter.replace("_", " ")) for each in shown]
 
 
-def _weights(beliefs: Beliefs, scope: Scope, now: Beliefs) -> list[Reading]:
-    observed = {signal: belief.n_effective for signal, belief in now.weights(scope, tuple(Signal)).items()}
-    signals = [signal for signal, observations in observed.items() if observations > 0.0]
-    believed = beliefs.weights(scope, signals) if signals else {}
-    family, path = "weight", path_of(scope)
-    return [
-        Reading(family, path, _words(signal), each.mean, each.low, each.high, observed[signal], 0.0, each.level)
-        for signal, each in believed.items()
-    ]
-
-
-def _words(signal: Signal) -> str:
-    return signal.value.replace("_", " ")
+def _observed_weights(beliefs: Beliefs) -> set[tuple[str, str, str]]:
+    """Weights that there are observations of."""
+    return {
+        ("weight", path_of(scope), signal.value)
+        for scope in beliefs.scopes()
+        for signal, belief in beliefs.weights(scope, tuple(Signal)).items()
+        if belief.n_effective > 0.0
+    }
 
 
 def _questions(beliefs: Beliefs, names: NameLookup) -> Listed:

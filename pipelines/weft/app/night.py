@@ -40,6 +40,7 @@ from weft.evaluation.log.alarms import LOGGED_QUERIES
 from weft.evaluation.log.questions import SHADOW_QUERIES, logged_signals, to_replay
 from weft.evaluation.queries.reader import read_queries
 from weft.feedback.run.partitions import states_in
+from weft.ingestion.pipeline import Watch
 from weft.learning.calibration.fit import Look
 from weft.learning.calibration.matching import Probe
 from weft.learning.parts import LearnedVersion
@@ -60,7 +61,7 @@ JUDGING: Sequence[NightStep] = (
 """A night that looks at evidence alone."""
 
 
-def steps_of(settings: Settings, waits: Callable[[str], None]) -> list[NightStep]:
+def steps_of(settings: Settings, waits: Callable[[str], None], watch: Watch) -> list[NightStep]:
     """Everything that a night does, in its order: a step is one file, and one line here."""
     return [
         MergeEvidence(),
@@ -78,12 +79,14 @@ def steps_of(settings: Settings, waits: Callable[[str], None]) -> list[NightStep
         Gate(),
         Publish(),
         Report(),
-        Rebuild(settings),
+        Rebuild(settings, watch=watch),
     ]
 
 
 @contextmanager
-def asking_night(settings: Settings, *, waits: Callable[[str], None] = lambda _: None) -> Iterator[Night]:
+def asking_night(
+    settings: Settings, *, waits: Callable[[str], None] = lambda _: None, watch: Watch = lambda _: None
+) -> Iterator[Night]:
     """The night that the settings describe, which asks the store whatever there is to ask."""
     now, questions = system_clock(), questions_of(settings)
     with (
@@ -95,7 +98,7 @@ def asking_night(settings: Settings, *, waits: Callable[[str], None] = lambda _:
         superseded = partial(superseded_contents, Catalog(Path(settings.storage.root)))
         yield replace(
             night_of(settings, clock=lambda: now),
-            steps=steps_of(settings, waits),
+            steps=steps_of(settings, waits, watch),
             shadow=shadow_of(settings, replay),
             look=look_of(settings, replay),
             logged=logged_of(settings),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from weft.catalog.pointer import PointerFile
 from weft.catalog.staging import StagingArea
 from weft.domain.errors import CorruptionError, StaleVersionError, StoreError
-from weft.domain.ids import PRIORS_VERSION, VersionName
+from weft.domain.ids import PRIORS_VERSION, VersionName, number_of
 from weft.learning.aliases import ContentAliases
 from weft.learning.calibration.scores import ScoreCalibration
 from weft.learning.edges import LearnedEdges
@@ -25,6 +25,7 @@ from weft.learning.pooling.fitted import FittedWeights
 from weft.learning.thinned import Thinned
 from weft.runtime.storage.errors import named, refused
 from weft.runtime.storage.files import (
+    exchange,
     file_hashes,
     read_manifest,
     sync_folder,
@@ -113,6 +114,28 @@ class LearnedStore:
             self.staging.release(staging)
         return version
 
+    def rewrite(self, version: VersionName, change: Callable[[Evidence], Evidence]) -> bool:
+        """Hold what `change` makes of a version's evidence and cut instead of these; whether that is other.
+
+        For what must not stay in any file (LES-14): else versions never change. Raises as `read`.
+        """
+        state = self.read(version)
+        changed = replace(state, evidence=change(state.evidence), cut=change(state.cut))
+        if (changed.evidence, changed.cut) == (state.evidence, state.cut):
+            return False
+        staging = self.staging.stage()
+        try:
+            with named(staging):
+                write_tables(staging, changed, changed.cut)
+            write_manifest(staging, _manifest(version, changed, file_hashes(staging)).model_dump(mode="json"))
+            sync_tree(staging)
+            with self._pointer.writing():
+                exchange(staging, self._folder / version)
+            sync_folder(self._folder)
+        finally:
+            self.staging.release(staging)
+        return True
+
     def read(self, version: VersionName) -> LearnedState:
         """A version, verified; errors as in `manifest`, and CorruptionError where a file differs from it."""
         if version == PRIORS_VERSION:
@@ -134,7 +157,7 @@ class LearnedStore:
 
     def manifest(self, version: VersionName) -> LearnedManifest:
         """The manifest of a version."""
-        if _number(version) is None:
+        if number_of(version) is None:
             raise StoreError(f"expected a learned version such as {_following(None)}, found {version!r}")
         if version == PRIORS_VERSION:
             return _manifest(version, NOTHING_LEARNED, {})
@@ -157,7 +180,7 @@ class LearnedStore:
     def versions(self) -> list[VersionName]:
         """Every version that was published, oldest first; that of the priors was not."""
         names = [VersionName(path.name) for path in self._folder.glob("v*") if path.is_dir()]
-        numbered = [(number, name) for name in names if (number := _number(name)) is not None]
+        numbered = [(number, name) for name in names if (number := number_of(name)) is not None]
         return [name for _, name in sorted(numbered)]
 
     def newest(self) -> VersionName | None:
@@ -231,10 +254,5 @@ def _manifest(version: VersionName, state: LearnedState, files: Mapping[str, str
     )
 
 
-def _number(version: str) -> int | None:
-    digits = version.removeprefix("v")
-    return int(digits) if version.startswith("v") and digits.isascii() and digits.isdigit() else None
-
-
 def _following(version: VersionName | None) -> VersionName:
-    return VersionName(f"v{(_number(version) or 0) + 1 if version else 1:06d}")
+    return VersionName(f"v{(number_of(version) or 0) + 1 if version else 1:06d}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import NOTHING_LEARNED, write_tables
 from weft.domain.errors import StoreError, WeftError
-from weft.domain.ids import PRIORS_VERSION, VersionName
+from weft.domain.ids import PRIORS_VERSION, VersionName, number_of
 from weft.runtime.clock import Clock
 
 if TYPE_CHECKING:
@@ -96,10 +96,10 @@ def promote(
     catalog.learned.read(version)
     if version == PRIORS_VERSION:
         register_priors(registry)
-    elif registry.tags_of(version) is None:
-        note = "registered from the store by who promoted it, for the registry did not know it"
-        tags = {DECISION_TAG: _BY_A_PERSON, REASON_TAG: note, SETTLED_TAG: "true"}
-        registry.register_from(catalog.learned.folder_of(version), version, EXPERIMENT, TAGS, note=note, tags=tags)
+    else:
+        register_earlier(catalog, registry, version)
+        if registry.tags_of(version) is None:
+            _register(catalog, registry, version)
     former = registry.alias(CHAMPION)
     _keep_word(registry, PROMOTED_TAG, version, {"by": by, "instead_of": former, "why": why}, now)
     registry.set_alias(CHAMPION, version)
@@ -139,6 +139,20 @@ def register_priors(registry: Tracking) -> None:
         folder.mkdir()
         write_tables(folder, NOTHING_LEARNED, NOTHING_LEARNED.cut)
         registry.register_from(folder, PRIORS_VERSION, EXPERIMENT, TAGS, note=note, tags=tags)
+
+
+def register_earlier(catalog: Catalog, registry: Tracking, version: VersionName) -> None:
+    """Register what the store holds from before a version and the registry never had: so their numbers are the same."""
+    newest = number_of(registry.newest() or PRIORS_VERSION) or 0
+    for each in catalog.learned.versions():
+        if newest < (number_of(each) or 0) < (number_of(version) or 0) and registry.tags_of(each) is None:
+            _register(catalog, registry, each)
+
+
+def _register(catalog: Catalog, registry: Tracking, version: VersionName) -> None:
+    note = "registered from the store, for the registry did not know it"
+    tags = {DECISION_TAG: _BY_A_PERSON, REASON_TAG: note, SETTLED_TAG: "true"}
+    registry.register_from(catalog.learned.folder_of(version), version, EXPERIMENT, TAGS, note=note, tags=tags)
 
 
 def _keep_word(registry: Tracking, tag: str, version: VersionName, word: Mapping[str, str | None], now: float) -> None:

@@ -15,7 +15,7 @@ from weft.consolidation.champion import EXPERIMENT, TAGS
 from weft.consolidation.improvement import Improve, Improvement
 from weft.consolidation.settings import ConsolidationSettings
 from weft.domain.errors import StoreError
-from weft.domain.ids import ContentHash, VersionName
+from weft.domain.ids import ContentHash, VersionName, number_of
 from weft.embedding.settings import EmbeddingSettings
 from weft.learning.beliefs import Beliefs, believed
 from weft.learning.calibration.fit import Look
@@ -171,7 +171,7 @@ class Night:
     def draw_curves(self, values: Mapping[str, float], version: VersionName) -> None:
         """Add a point to each of the curves over nights, at the number of the version that this one published."""
         if values:
-            step = int(version.lstrip("v"))
+            step = number_of(version) or 0
             self.tracking.extend(EXPERIMENT, CURVES, CURVES_TAGS, values, now=self.now, step=step)
 
     def page(self, *, dry_run: bool) -> AbstractContextManager[RunRecord]:

@@ -123,8 +123,9 @@ class CitationSettings(Section):
 
 
 class RebuildSettings(Section):
-    """When a generation is made anew though no size moved (CON-7)."""
+    """When a night makes the live generation anew (CON-7)."""
 
+    resize: bool  # cut by other sizes once they are believed in; else that is proposed
     # share of the contents that may be others than those which quantisers were trained on
     most_changed: Annotated[float, Field(gt=0.0, le=1.0)]
 

@@ -267,11 +267,12 @@ class LessonChange(Event, kw_only=True, frozen=True, gc=False, tag="lesson"):
 
     Attributes:
         op: `add` and `revise` say a `lesson`; `revise`, `retire` and `restore` are about `lesson_id`; `alias` says that
-            `lesson_id` means the same as `other`, `apart` that it does not.
+            `lesson_id` means the same as `other`, `apart` that it does not. `forget` takes the text of `lesson_id` and
+            its history out of the partition (LES-14); what came of it stays, under its id.
         why: In words, for people.
     """
 
-    op: Literal["add", "revise", "retire", "restore", "alias", "apart"]
+    op: Literal["add", "revise", "retire", "restore", "alias", "apart", "forget"]
     lesson: LessonText | None = None
     lesson_id: Name | None = None
     other: Name | None = None
@@ -302,6 +303,7 @@ LESSON_OPERANDS = {
     "restore": ("lesson_id",),
     "alias": ("lesson_id", "other"),
     "apart": ("lesson_id", "other"),
+    "forget": ("lesson_id",),
 }
 """Which fields each `op` of a `LessonChange` needs."""
 

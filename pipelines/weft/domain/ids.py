@@ -24,6 +24,12 @@ SessionId = NewType("SessionId", str)
 _DIGITS = 16  # of a fingerprint: among a billion questions, two share one with a probability of 3 %
 
 
+def number_of(version: str) -> int | None:
+    """The number in the name of a learned version; None where it is no such name."""
+    digits = version.removeprefix("v")
+    return int(digits) if version.startswith("v") and digits.isascii() and digits.isdigit() else None
+
+
 def normalise(text: str) -> str:
     r"""The form of a text that its identity is taken from: NFC, `\n` line ends, no trailing blanks."""
     lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")

@@ -235,6 +235,11 @@ def lesson_id(section: str, content: str, conditions: Conditions) -> LessonId:
     return LessonId(hashlib.sha256(canonical.encode("utf-8", "replace")).hexdigest()[:16])
 
 
+def lesson_session(lesson: str) -> str:
+    """The session of what is said of a lesson outside of conversations: one partition keeps it in order."""
+    return f"lesson-{lesson}"
+
+
 _ADVICE = {
     "section": "name what it is about in a word or two",
     "content": "say what to do in one line",

@@ -32,7 +32,7 @@ from weft.ingestion.plan import (
 from weft.ingestion.questions import write_questions
 from weft.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
 from weft.ingestion.settings import IngestSettings
-from weft.ingestion.sizing import live_sizes
+from weft.ingestion.sizing import live_sizes, sizes_in_force
 from weft.ingestion.stages.read_and_chunk import NewWork, ReadAndChunk, ReadRules
 from weft.ingestion.stages.reuse import Base
 from weft.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
@@ -73,7 +73,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
 
     base = Base.of(catalog, full=plan.full)
     plan = pinned_to(plan, catalog.precisions())
-    sizes = live_sizes(plan.chunking, plan.priors, catalog)
+    sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog)
     if plan.full:
         forget(plan)
     reading = reading_of(plan, models, weighing, sizes, base.documents())

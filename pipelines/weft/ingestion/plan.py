@@ -26,7 +26,7 @@ from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, PRECISIONS, SOURCES,
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
-from weft.ingestion.sizing import SIZING, snapshots
+from weft.ingestion.sizing import SIZING, STATED, prior_sizes, snapshots
 from weft.ingestion.sources.items import FileItem, SourceItem, escaped, with_distinct_names
 from weft.ingestion.sources.sources import SourceListing, list_declared, list_source, uri_prefixes
 from weft.ingestion.sources.stored import list_stored
@@ -70,6 +70,7 @@ class IndexPlan:
     # documents are those that its base was described with
     describe: Describe | None = None
     described_least: float = 1.0  # share of the documents that counts as most
+    resized: bool = True  # cut by the sizes that are believed in; else by those of the live generation
     retrained: bool = False  # publish even content that is live already, for quantisers of vectors are trained anew
 
     @property
@@ -258,6 +259,7 @@ def facts_of(
         **weighed,
         SOURCES: sources,
         SIZING: snapshots(sizes),
+        STATED: snapshots(prior_sizes(plan.chunking, plan.priors)),
     }
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from weft.catalog.catalog import Catalog
 from weft.chunking.settings import ChunkingSettings
 from weft.chunking.units.splitting import ActiveSizes, ChunkSizes, TopicRules
-from weft.domain.chunks import pairs_of
+from weft.domain.chunks import Overflow, pairs_of
 from weft.domain.documents import Domain
 from weft.learning.evidence import Evidence
 from weft.learning.observe.sizes import SizeChoice, last_day, read_sizing
@@ -22,6 +22,9 @@ PRIORS_ONLY = "priors"
 
 SIZING = "sizing"
 """The manifest's fact that holds the sizes in force, by domain."""
+
+STATED = "sizing_stated"
+"""The manifest's fact that holds the sizes that its settings and priors stated, by domain."""
 
 Snapshots = Mapping[str, Sequence[str]]
 """Sizing snapshots by domain, as a manifest keeps them."""
@@ -56,6 +59,20 @@ def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> 
     )
 
 
+def sizes_in_force(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> ActiveSizes:
+    """The sizes that the live generation was cut with, as long as settings and priors state what they stated then.
+
+    So beliefs alone cut nothing anew, and embed nothing anew (ING-11).
+    """
+    believed, live = live_sizes(settings, priors, catalog), catalog.pointer().generation
+    facts = next((one.facts for one in catalog.generations() if one.id == live), {})
+    if facts.get(STATED) != snapshots(prior_sizes(settings, priors)):
+        return believed
+    before: Snapshots = facts[SIZING]
+    domains = {domain: _as_cut(sizes, before.get(domain.value, ())) for domain, sizes in believed.domains.items()}
+    return replace(believed, domains=domains)
+
+
 def prior_sizes(settings: ChunkingSettings, priors: Priors) -> ActiveSizes:
     """The sizes before any evidence."""
     return active_sizes(settings, priors, Evidence())
@@ -81,6 +98,23 @@ def _sizes(settings: ChunkingSettings, prior: DomainSizes, domain: Domain, choic
         whole_tokens=settings.configuration.whole_tokens,
         nested_tokens=settings.configuration.nested_tokens,
         topics=TopicRules(settings.conversation.topic_distance, settings.conversation.topic_phrases),
+    )
+
+
+def _as_cut(sizes: ChunkSizes, snapshot: Sequence[str]) -> ChunkSizes:
+    """The sizes with those of a snapshot, where they differ."""
+    pairs = pairs_of(snapshot)
+    if not pairs or sizes.snapshot == tuple(snapshot):
+        return sizes
+    return replace(
+        sizes,
+        target_tokens=int(pairs["target"]),
+        min_tokens=int(pairs["min"]),
+        overlap_tokens=int(pairs["overlap"]),
+        context_before=int(pairs["before"]),
+        context_after=int(pairs["after"]),
+        overflow=Overflow(pairs["overflow"]),
+        learned=pairs["learned"],
     )
 
 

@@ -12,12 +12,14 @@ from weft.app.learned_page import LearnedPage, page_of
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.cli.main import main
+from weft.consolidation.steps.gate import weights_of
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Scope, Signal
 from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import MICRO, Evidence, EvidenceKey, day_of
 from weft.learning.uses import UsageKey
+from weft.runtime.pages import number
 from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
@@ -54,20 +56,19 @@ def shown(evidence: Evidence) -> LearnedPage:
     return page_of("live", before, after, PRIORS, hashes=hashes, names=named)
 
 
-def test_weights_are_those_that_searches_apply() -> None:
-    """LRN-4, RET-18: of the signals that feedback spoke of, and of no others; so they sum to 1, before and now."""
-    page = shown(clicks())
-    (group,) = [group for group in page.groups if group.name.endswith(" code, model m, agent a")]
-    assert {row.name for row in group.rows} == {"lexical", "vector"}
-    beliefs = read_beliefs(PRIORS, clicks(), now=NOW)
-    weights = beliefs.weights(Scope(Domain.CODE, "m", "a"), [Signal.LEXICAL, Signal.VECTOR])
-    by_name = {row.name: row for row in group.rows}
-    for signal in weights:
-        assert float(by_name[signal.value].now) == pytest.approx(weights[signal].mean, abs=5e-4)
-    for column in ("was", "now"):
-        assert sum(float(getattr(row, column)) for row in group.rows) == pytest.approx(1.0, abs=2e-3)
-    assert by_name["lexical"].now > by_name["lexical"].was
-    assert group.rows[0].name == "lexical"
+def test_a_weight_is_one_number_wherever_it_is_told() -> None:
+    """LRN-4, CON-10: the share of all signals, as the night's report has it; of those that feedback spoke of alone."""
+    page, beliefs = shown(clicks()), read_beliefs(PRIORS, clicks(), now=NOW)
+    for scope, words in ((Scope(Domain.CODE), " code"), (Scope(Domain.CODE, "m", "a"), " code, model m, agent a")):
+        (group,) = [group for group in page.groups if group.what == "signal" and group.name.endswith(words)]
+        assert group.name.startswith(f"Share of the score, of all {len(Signal)} signals, in")
+        rows, weights = {row.name: row for row in group.rows}, beliefs.weights(scope, tuple(Signal))
+        assert rows.keys() == {"lexical", "vector"}
+        for name, row in rows.items():
+            assert row.now == number(weights[Signal(name)].mean)
+        assert rows["lexical"].now > rows["lexical"].was
+        assert group.rows[0].name == "lexical"
+    assert weights_of(beliefs)[Domain.CODE] == beliefs.weights(Scope(Domain.CODE), tuple(Signal))
 
 
 def test_places_on_a_bar_are_in_order_and_within_it() -> None:

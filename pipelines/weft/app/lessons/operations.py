@@ -15,7 +15,7 @@ from weft.app.producer import acknowledged_producer
 from weft.domain.errors import BrokerUnavailableError, InvalidLessonError, StoreError
 from weft.domain.events import LessonChange, LessonEvent, LessonOutcome
 from weft.domain.ids import principal_fingerprint
-from weft.domain.lesson import LessonId, LessonStatus
+from weft.domain.lesson import LessonId, LessonStatus, lesson_session
 from weft.feedback.events.lesson_events import lesson_text
 from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.fold.lessons import lesson_keys
@@ -40,7 +40,7 @@ class LessonSender:
 
     def session_of(self, lesson_id: str) -> str:
         """The session that is named, or else one of the lesson's own: what is said of it stays in order."""
-        return self.session or f"lesson-{lesson_id}"
+        return self.session or lesson_session(lesson_id)
 
 
 @contextmanager

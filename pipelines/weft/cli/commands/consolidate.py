@@ -25,6 +25,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, warn
+from weft.cli.reports.indexing import watch_lines
 from weft.consolidation.candidate import Adopted, learned_by
 from weft.consolidation.night import Night, NightStep
 from weft.settings import Settings, require_store
@@ -40,7 +41,7 @@ def consolidate(
     settings = options.settings()
     require_store(settings)  # a night over a folder that is not there would find nothing new, every night
     adopted = None if adopt is None else _learned_by(adopt, settings)
-    with asking_night(settings, waits=note) as night:
+    with asking_night(settings, waits=note, watch=watch_lines()) as night:
         summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)
     for alarm in alarms:

@@ -58,6 +58,7 @@ learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, be
 LIVE, PRIORS = "live", "priors"
 _FIGURES = ("mean", "interval", "observations", "confidence")
 _SHOWN = 100  # characters of a content
+_REPORT = "report.html"  # among the artifacts of a night's run
 
 
 @learned.command("list")
@@ -155,6 +156,26 @@ def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LI
     with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
         shown = page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
     out.write_text(shown.html(), encoding="utf-8")
+
+
+@learned.command()
+@command
+def report(
+    version: Version = LIVE,
+    *,
+    out: Annotated[Path, typer.Option("--out", help="The file that is written.")] = Path("report.html"),
+    options: CommonOptions,
+) -> Result:
+    """The report of the night that published a version, as MLflow keeps it: what it changed, why, and what to do."""
+    settings, catalog = options.opened()
+    name = catalog.pointer().learned or PRIORS_VERSION if version == LIVE else VersionName(version)
+    if (run_id := catalog.learned.manifest(name).mlflow_run_id) is None:
+        raise StoreError(
+            f"expected a version that a night published, found {name}, which has no report; `weft learned list` names "
+            "the run of each"
+        )
+    tracking_of(settings.tracking, catalog.root).fetch(run_id, _REPORT, out)
+    return Result([{"version": name, "run": run_id, "report": str(out)}], [str(out)])
 
 
 @learned.command()

@@ -2,6 +2,7 @@
 
     weft index PATH… --store DIR [--domain NAME] [--full] [--json]
     weft index --store DIR          the live generation's documents anew, from their stored texts
+    weft index --resize --store DIR     with the chunk sizes that feedback speaks for, as a night may propose
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
 
 `--source PATH` names one, too, and may be repeated.
@@ -12,8 +13,10 @@ documents along only where that is confirmed, or with `--drop`.
 A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this
 on the cluster's head: give absolute paths. Every host of the cluster must see the store and the sources; otherwise
 nothing changes. Documents that the live generation holds already are taken from it; content that is live already
-is not published again. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
-case. A run that fails or is killed changes nothing, and can be started again.
+is not published again. Chunks keep the sizes that the live generation was cut with, unless settings state others, or
+with `--resize`, by which documents whose sizes moved are cut and embedded anew. `--full` makes everything anew: it
+forgets cached vectors and entities and publishes in any case. A run that fails or is killed changes nothing, and can be
+started again.
 Exit codes: 0 the content is live, 1 with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
 """
 
@@ -66,10 +69,11 @@ def reindex(
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
+    resize: Annotated[bool, typer.Option("--resize", help="Cut by the chunk sizes that are believed in now.")] = False,
 ) -> Result:
     """Index sources and make the result live."""
     settings = options.settings()
-    plan = plan_of(settings, [*paths, *source], domain=domain, full=full)
+    plan = plan_of(settings, [*paths, *source], domain=domain, full=full, resized=resize)
     if not drop:
         _confirm_drop(plan)
     outcome = run_visibly(settings, plan)

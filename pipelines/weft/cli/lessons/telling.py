@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from weft.app.lessons.forgetting import forget_in_versions, what_remains
 from weft.app.lessons.operations import (
     OPS,
     after,
@@ -40,6 +41,7 @@ from weft.domain.lesson import (
     one_line,
 )
 from weft.feedback.events.lesson_events import lesson_text
+from weft.feedback.run.partitions import states_in
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.lessons.duplicates import ConflictChecker
 from weft.lessons.gate import in_english, problem_of
@@ -190,6 +192,36 @@ def apart(
 
 
 @command
+def forget(
+    lesson: LessonArgument,
+    options: CommonOptions,
+    *,
+    why: Why = None,
+    principal: Principal = None,
+    bootstrap: Bootstrap = None,
+) -> Result:
+    """Take a lesson's text and history out of the store, and say what remains where, and until when.
+
+    What came of it stays under its id, which says nothing of the text. Whoever says the same lesson again brings it
+    back. A night that is under way may still write the text into its version: then forget it once more.
+    """
+    settings, catalog = options.opened(bootstrap=bootstrap)
+    named = lesson_of(live_lessons(catalog, settings), lesson).id
+    partitions = max((state.report().partitions for state in states_in(catalog.root, settings.feedback)), default=1)
+    with lesson_sender(settings, principal, None) as sender:
+        event_ids = sender.producer.lesson_forgotten(named, partitions=partitions, principal=sender.principal, why=why)
+    erased, remains = forget_in_versions(catalog, named), what_remains(settings, named)
+    facts = {"lesson_id": named, "event_ids": event_ids, "erased": erased, "remains": remains}
+    return Result([facts], [f"{named}: its text is forgotten"], then=partial(_say_remains, erased, remains))
+
+
+def _say_remains(erased: Mapping[str, int], remains: Mapping[str, str]) -> None:
+    note(f"taken out of: {', '.join(f'{count:,} {what}' for what, count in erased.items())}")
+    for where, until in remains.items():
+        note(f"remains in {where}: {until}")
+
+
+@command
 def apply(
     file: Annotated[Path, typer.Argument(help="JSON lines, an operation each; - reads them from stdin.")],
     options: CommonOptions,
@@ -290,6 +322,7 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
     ),
     "merge": merge,
     "apart": apart,
+    "forget": forget,
     "apply": apply,
 }
 """By their names."""

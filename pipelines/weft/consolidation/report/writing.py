@@ -9,7 +9,7 @@ import base64
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any, ClassVar, NamedTuple
 
@@ -89,7 +89,7 @@ _OVER_NIGHTS = {"nDCG@10": "ndcg_at_10/after", "ECE": "calibration/ece/after"}
 _OF_STEP = frozenset({"proposed", "applied", "seconds"})
 _CAPTIONS = {
     "reliability": "What confidences are worth: predicted against observed, before and after.",
-    "weights": "How much each signal counts, with 90 % intervals; hollow: the live version before.",
+    "weights": f"Each signal's share of the score, of all {len(Signal)}, with 90 % intervals; hollow: live before.",
     "retrieval": "Retrieval before and after, with 95 % intervals.",
     "ageing": "After how many hours half of what a domain says is out of date.",
 }
@@ -177,7 +177,16 @@ The page shows what is named `text` or ends with `_text` side by side, and the r
 def page_of(findings: Findings, pictures: Mapping[str, str]) -> NightPage:
     """The page of a night; its pictures are SVG."""
     state, nights = _state(findings), _night_cells(findings)
-    moved = [{**asdict(each), "change": each.change} for each in findings.moved]
+    moved = [
+        {
+            "domain": each.domain.value,
+            "signal": each.signal.value,
+            "share before": each.before,
+            "share after": each.after,
+            "change": each.change,
+        }
+        for each in findings.moved
+    ]
     shown = {name: result.examples for name, result in findings.results.items()} | {"merge": moved}
     live = findings.live or f"{PRIORS_VERSION}, the priors,"
     headline = {
@@ -406,7 +415,9 @@ def pictures_of(findings: Findings) -> dict[str, Figure]:
         return [each for each in readings if each.family == family]
 
     pictures: dict[str, Figure] = {
-        "weights": figures.intervals(of("weight", now), "Share of the score, by domain", of("weight", was)),
+        "weights": figures.intervals(
+            of("weight", now), f"Share of the score, of all {len(Signal)} signals", of("weight", was)
+        ),
         "ageing": figures.intervals(of("decay", now), "Half-life in hours", of("decay", was), logarithmic=True),
     }
     before, after = findings.recalibration.before, findings.recalibration.after

@@ -28,6 +28,7 @@ from weft.consolidation.champion import (
     REASON_TAG,
     SETTLED_TAG,
     follow_champion,
+    register_earlier,
     register_priors,
 )
 from weft.consolidation.night import NightContext, StepResult, When
@@ -75,6 +76,7 @@ def publish(context: NightContext, verdict: GateVerdict) -> VersionName:
     keep_files(context)
     version = candidate.published or catalog.learned.publish(_state(context), expected_newest=candidate.newest)
     register_priors(tracking)
+    register_earlier(catalog, tracking, version)
     tags = {DECISION_TAG: verdict.decision.value, REASON_TAG: verdict.reason}
     tracking.register(version, context.page.run_id, FOLDER, note=verdict.reason, tags=tags)
     if verdict.decision.goes_live:

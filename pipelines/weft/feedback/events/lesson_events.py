@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +19,8 @@ from weft.domain.events import (
     LessonOutcome,
     LessonText,
 )
-from weft.domain.lesson import Lesson, LessonId
+from weft.domain.lesson import Lesson, LessonId, lesson_session
+from weft.runtime.kafka.writer import partition_of
 
 
 class LessonEvents(ABC):
@@ -69,6 +71,23 @@ class LessonEvents(ABC):
         stamp, op = self._stamp(session_id, principal), "alias" if same else "apart"
         return self._send(LessonChange(**stamp, op=op, lesson_id=lesson_id, other=other, why=why))  # type: ignore[arg-type]
 
+    def lesson_forgotten(self, lesson_id: str, *, partitions: int, principal: str, why: str | None = None) -> list[str]:
+        """A lesson's text is to go (LES-14); the ids of the events, one to a partition.
+
+        That of the lesson's own partition has the key of what was said of it outside of conversations, which the
+        compaction of a topic takes away for it.
+
+        Args:
+            partitions: How many the topic has.
+        """
+        own = lesson_session(lesson_id)
+        sessions = one_to_a_partition(partitions)
+        sessions[partition_of(own, partitions)] = own
+        return [
+            self._send(LessonChange(**self._stamp(session, principal), op="forget", lesson_id=lesson_id, why=why))
+            for session in sessions
+        ]
+
     def lessons_injected(
         self,
         session_id: str,
@@ -104,6 +123,15 @@ class LessonEvents(ABC):
         stamp = self._stamp(session_id, principal) | ({} if event_id is None else {"event_id": event_id})
         facts = {"origin": origin, "injection_id": injection_id, "span": span, "why": why}
         return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome, **facts))  # type: ignore[arg-type]
+
+
+def one_to_a_partition(partitions: int) -> list[str]:
+    """Session ids whose events lie in every partition of a topic, in the order of the partitions."""
+    ids: dict[int, str] = {}
+    while len(ids) < partitions:
+        session_id = secrets.token_hex(16)
+        ids.setdefault(partition_of(session_id, partitions), session_id)
+    return [ids[partition] for partition in range(partitions)]
 
 
 def lesson_text(lesson: Lesson) -> LessonText:

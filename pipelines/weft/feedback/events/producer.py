@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import secrets
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, Self
@@ -36,11 +35,11 @@ from weft.domain.ranking import ANY, Answer, AnswerToken, Query, principal_of, s
 from weft.domain.signatures import SigningKey, is_same, proof_in
 from weft.feedback.events.authenticity import UNAUTHORISED, signed, token_of
 from weft.feedback.events.codec import encode
-from weft.feedback.events.lesson_events import LessonEvents
+from weft.feedback.events.lesson_events import LessonEvents, one_to_a_partition
 from weft.feedback.events.trigger_terms import BEYOND_RANK, trigger_terms
 from weft.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from weft.runtime.clock import Clock, system_clock
-from weft.runtime.kafka.writer import KafkaPublisher, partition_of
+from weft.runtime.kafka.writer import KafkaPublisher
 from weft.runtime.settings import KafkaSettings
 
 if TYPE_CHECKING:
@@ -438,12 +437,3 @@ def _domain(name: str) -> Domain:
     except ValueError:
         expected = f"expected a domain, one of {', '.join(Domain)}"
         raise InvalidEventError("invalid", f"{expected}, found {name!r} - at `$.domain`") from None
-
-
-def one_to_a_partition(partitions: int) -> list[str]:
-    """Session ids whose events lie in every partition of a topic, in the order of the partitions."""
-    ids: dict[int, str] = {}
-    while len(ids) < partitions:
-        session_id = secrets.token_hex(16)
-        ids.setdefault(partition_of(session_id, partitions), session_id)
-    return [ids[partition] for partition in range(partitions)]

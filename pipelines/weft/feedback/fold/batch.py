@@ -21,7 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from weft.domain.errors import InvalidEventError
-from weft.domain.events import Feedback, Impression, SessionPhase, ShownResult
+from weft.domain.events import Feedback, Impression, LessonChange, SessionPhase, ShownResult
 from weft.domain.ids import principal_fingerprint
 from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.authenticity import Authenticity
@@ -92,10 +92,10 @@ def arrived(records: Sequence[Record], *, max_bytes: int, authenticity: Authenti
 
 
 def divided(arrivals: Arrivals) -> Iterator[Arrivals]:
-    """A batch in parts, of which each begins with what unlearns principals: all that was said before is stored then."""
+    """A batch in parts, of which each begins with what takes words out: all that was said before is stored then."""
     events = arrivals.events
-    places = [place for place, event in enumerate(events) if place and type(event) is SessionPhase and unlearns(event)]
-    edges = [place for place in places if not unlearns(events[place - 1])]
+    places = [place for place, event in enumerate(events) if place and _takes_out(event)]
+    edges = [place for place in places if not _takes_out(events[place - 1])]
     if not edges:
         yield arrivals
         return
@@ -111,6 +111,15 @@ def without_person(impression: Impression) -> Impression:
 def unlearns(event: Decoded) -> bool:
     """Whether all that its principal said is taken out."""
     return isinstance(event, SessionPhase) and event.phase == "unlearn_principal"
+
+
+def forgets(event: Decoded) -> bool:
+    """Whether the text of a lesson is taken out."""
+    return type(event) is LessonChange and event.op == "forget"
+
+
+def _takes_out(event: Decoded) -> bool:
+    return unlearns(event) if type(event) is SessionPhase else forgets(event)
 
 
 def _queries(sessions: Sequence[str | None], query_ids: Sequence[str | None]) -> list[bytes]:
@@ -346,6 +355,7 @@ class Change:
     stored_queries: set[bytes] = field(default_factory=set)  # those whose impression the state holds before the batch
     # principals whose words of before the batch are taken out, with their fingerprints
     unlearned: dict[str, str] = field(default_factory=dict)
+    forgotten: set[str] = field(default_factory=set)  # lessons whose texts and notes of before the batch are taken out
     sources: SourceCounts = field(default_factory=Counter)
     consumed: int = 0
     holes: int = 0  # offsets whose records the log has lost

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from weft.domain.events import LessonChange, LessonEvent, LessonInjection, LessonOutcome
 from weft.domain.ids import question_of
+from weft.domain.lesson import lesson_session
 from weft.feedback.settings import DAY_MS
 from weft.learning.lessons.rows import (
     PERSON,
@@ -71,6 +72,9 @@ def _changed(event: LessonChange, moment: _Moment, principal: str) -> Iterator[U
             yield UsageKey(moment.day, about, REVISES, principal, other)
     elif event.op in {"retire", "restore"}:
         yield UsageKey(moment.day, about, verdict_bin(event.op, moment.ms), principal)
+    elif event.op == "forget":
+        if event.session_id != lesson_session(about):  # said in every partition, it is told once
+            return
     else:
         yield UsageKey(moment.day, about, link_bin(moment.ms, same=event.op == "alias"), principal, other)
     facts = _facts(event, event.op, moment)

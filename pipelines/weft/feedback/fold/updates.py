@@ -23,6 +23,7 @@ from weft.domain.events import (
     Feedback,
     Impression,
     Inclusion,
+    LessonChange,
     LessonEvent,
     ModelQuality,
     Report,
@@ -47,6 +48,7 @@ from weft.feedback.fold.batch import (
     RecordTimes,
     advance,
     effective_ms,
+    forgets,
     unlearns,
 )
 from weft.feedback.fold.credit import (
@@ -236,6 +238,9 @@ class _Batch:
         word.note_with_question(self._sessions.tally_of(event.session_id))
 
     def _note_lesson(self, event: LessonEvent, at_ms: int) -> None:
+        if isinstance(event, LessonChange) and event.lesson_id is not None and forgets(event):
+            self.change.forgotten.add(event.lesson_id)
+            self._sessions.merges += 1  # what is published changes
         tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
         for key in lesson_keys(event, at_ms, principal=principal):
             tally.note_usage(key, MICRO)

@@ -137,6 +137,9 @@ class PartitionState:
                 connection.execute("update progress set log_end = ?", (log_end,))
         if batch.written is not None:
             self._remember(batch.written)
+            if batch.written.unlearned or batch.written.forgotten:
+                with self._errors():  # what was deleted lies in the log beside the file, too
+                    self._connection.execute("pragma wal_checkpoint(truncate)")
 
     def pass_over(self, facts: LogFacts, offset: int) -> None:
         """Read on from `offset`: nobody will ever deliver what lies before it; durable when this returns (FBK-14)."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple, cast
 
 import msgspec
@@ -44,6 +45,7 @@ from weft.feedback.store.deduplication import SeenIndex, read_seen, write_seen
 from weft.feedback.store.overlays import close_sessions, forget_days, lifecycle_of, select_lifecycles, write_sessions
 from weft.feedback.store.rows import Row, add_masses, delete_rows, insert_rows, matching
 from weft.learning.evidence import Evidence, EvidenceKey, table_of
+from weft.learning.lessons.rows import NOTE, TEXT
 from weft.learning.uses import UsageKey
 
 _DETAIL_CHARACTERS = 500
@@ -128,7 +130,11 @@ def read_batch_state(
 def write(connection: sqlite3.Connection, change: Change, rules: FeedbackSettings) -> None:
     """Everything a batch changed; the tables then hold what the next batch may need, and no more."""
     write_names(connection, change.names)
-    taken_back = forget_principals(connection, change.unlearned) if change.unlearned else 0
+    taken_back = 0
+    if change.unlearned or change.forgotten:
+        with _overwriting(connection):
+            taken_back = forget_principals(connection, change.unlearned)
+            forget_lessons(connection, change.forgotten)
     write_sessions(connection, change.sessions, change.names.drawn())
     write_seen(connection, change.seen)
     add_masses(connection, "heard", [(*source, events) for source, events in change.sources.items()])
@@ -225,6 +231,24 @@ def forget_principals(connection: sqlite3.Connection, principals: Mapping[str, s
     waiting = [(offset,) for offset, feedback in rows if _feedback.decode(feedback).principal in principals]
     connection.executemany("delete from waiting where offset = ?", waiting)
     return len(waiting)
+
+
+def forget_lessons(connection: sqlite3.Connection, lessons: Iterable[str]) -> None:
+    """Take out what lessons say, and what was written of them for people; what came of them stays under their ids."""
+    for lesson in sorted(lessons):
+        for table in ("usage", "overlay_usage"):
+            words = "content_hash = ? and (bin glob ? or bin glob ?)"
+            delete_rows(connection, table, words, [lesson, f"{TEXT}*", f"{NOTE}*"])
+
+
+@contextlib.contextmanager
+def _overwriting(connection: sqlite3.Connection) -> Iterator[None]:
+    """Have SQLite write zeros over what is deleted in the block: else its bytes stay until others take their place."""
+    connection.execute("pragma secure_delete = on")
+    try:
+        yield
+    finally:
+        connection.execute("pragma secure_delete = off")
 
 
 def _blank_shown(connection: sqlite3.Connection, principals: Mapping[str, str]) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -24,7 +25,7 @@ from sqlalchemy.engine import create_engine, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from weft.domain.errors import StoreError, TrackingUnavailableError
-from weft.domain.ids import VersionName
+from weft.domain.ids import PRIORS_VERSION, VersionName, number_of
 from weft.runtime.mlflow.errors import meaning_of, without_password
 from weft.runtime.mlflow.runs import RecordedRun, uri_of
 from weft.runtime.settings import HTTP_TIMEOUT_S, TrackingSettings
@@ -34,7 +35,13 @@ from weft.runtime.storage.locks import Patience, locked
 log = logging.getLogger(__name__)
 
 REGISTERED_MODEL = "weft-learned"
+"""The model whose versions are learned versions: MLflow's version 7 is v000007."""
+
+PRIORS_MODEL = "weft-priors"
+"""The model of the beginning: MLflow counts from 1, so that v000000 would take the number of v000001."""
+
 LEARNED_TAG = "weft.learned"
+_NEWEST_TAG = "weft.newest"  # of a model: the learned version that it got last
 
 _KIND_TAG, _KIND = "mlflow.experimentKind", "custom_model_development"
 """What an experiment is: model training. MLflow 3.17 follows the choice at its top left instead."""
@@ -104,6 +111,11 @@ class Tracking:
             )
         return [RecordedRun(run.info.start_time / 1000, dict(run.data.metrics), dict(run.data.params)) for run in runs]
 
+    def fetch(self, run_id: str, artifact: str, out: Path) -> None:
+        """Write a copy of a file that a run keeps."""
+        with mapped(self.uri), tempfile.TemporaryDirectory() as scratch:
+            shutil.copyfile(self._client.download_artifacts(run_id, artifact, scratch), out)
+
     def close_abandoned(self, experiment: str, tags: Mapping[str, str]) -> int:
         """Mark an experiment's runs with these tags that a killed process left open as killed; how many there were."""
         wanted = [f"tags.`{key}` = '{value}'" for key, value in sorted(tags.items())]
@@ -116,17 +128,29 @@ class Tracking:
         return len(runs)
 
     def register(self, learned: VersionName, run_id: str, folder: str, *, note: str, tags: Mapping[str, str]) -> None:
-        """Make a run's artifact folder a version of the registered model, tagged with its learned version; once."""
+        """Make a run's artifact folder a version of the registered model, numbered as the learned version is; once.
+
+        MLflow numbers in the order of registering. Numbers before it that nothing was registered under are used up;
+        where the number itself is taken, a warning says which one it became.
+        """
+        model, wanted = _model_of(learned), number_of(learned) or None
         with mapped(self.uri):
-            self._ensure_model()
-            if self._version_of(learned) is None:
-                self._client.create_model_version(
-                    REGISTERED_MODEL,
-                    source=f"{self._client.get_run(run_id).info.artifact_uri}/{folder}",
-                    run_id=run_id,
-                    tags={LEARNED_TAG: learned, **tags},
-                    description=note,
-                )
+            self._ensure_model(model)
+            if self._version_of(learned) is not None:
+                return
+            source = f"{self._client.get_run(run_id).info.artifact_uri}/{folder}"
+            given = {"run_id": run_id, "tags": {LEARNED_TAG: learned, **tags}, "description": f"{learned}: {note}"}
+            made = self._client.create_model_version(model, source=source, **given)
+            while wanted is not None and int(made.version) < wanted:
+                self._client.delete_model_version(model, made.version)
+                made = self._client.create_model_version(model, source=source, **given)
+            self._client.set_registered_model_tag(model, _NEWEST_TAG, learned)
+        if wanted is not None and int(made.version) != wanted:
+            log.warning(
+                "%s is version %s of MLflow's model %s, whose numbers are not weft's: promote by `weft learned "
+                "promote %s`, or delete that model in MLflow, and the next night registers every version anew",
+                *(learned, made.version, model, learned),
+            )
 
     def register_from(
         self,
@@ -144,6 +168,17 @@ class Tracking:
                 run.file(path, folder.name)
             self.register(learned, run.run_id, folder.name, note=note, tags=tags)
 
+    def newest(self) -> VersionName | None:
+        """The learned version that was registered last, whether it is still there or not; None before the first."""
+        with mapped(self.uri):
+            try:
+                tags = {} if self._is_absent() else self._client.get_registered_model(REGISTERED_MODEL).tags
+            except MlflowException as error:
+                if not _says_missing(error):
+                    raise
+                tags = {}
+        return None if (newest := tags.get(_NEWEST_TAG)) is None else VersionName(newest)
+
     def tags_of(self, learned: VersionName) -> dict[str, str] | None:
         """The tags a learned version is registered with, None where it is not registered."""
         with mapped(self.uri):
@@ -155,35 +190,49 @@ class Tracking:
     def tag(self, learned: VersionName, key: str, value: str) -> None:
         """Set one tag of a registered learned version."""
         with mapped(self.uri):
-            self._client.set_model_version_tag(REGISTERED_MODEL, self._number_of(learned), key, value)
+            self._client.set_model_version_tag(_model_of(learned), self._number_of(learned), key, value)
 
     def alias(self, alias: str) -> VersionName | None:
-        """The learned version that an alias points at; None without the alias, or on a version that is not weft's."""
+        """The learned version that an alias points at; None without the alias, or on a version that is not weft's.
+
+        The alias of the model of the priors counts where the model of learned versions has none.
+        """
         with mapped(self.uri):
             if self._is_absent():
                 return None
-            try:
-                version = self._client.get_model_version_by_alias(REGISTERED_MODEL, alias)
-            except MlflowException as error:
-                if _says_missing(error):
-                    return None
-                raise
-        learned = version.tags.get(LEARNED_TAG)
-        return None if learned is None else VersionName(learned)
+            versions = (self._named(model, alias) for model in (REGISTERED_MODEL, PRIORS_MODEL))
+            return next((version for version in versions if version is not None), None)
 
     def set_alias(self, alias: str, learned: VersionName) -> None:
-        """Point an alias at a registered learned version."""
+        """Point an alias at a registered learned version, and at no other of either model."""
         with mapped(self.uri):
-            self._client.set_registered_model_alias(REGISTERED_MODEL, alias, self._number_of(learned))
+            self._client.set_registered_model_alias(_model_of(learned), alias, self._number_of(learned))
+            self._drop(
+                REGISTERED_MODEL if learned == PRIORS_VERSION else PRIORS_MODEL, alias
+            )  # last: one is always set
 
     def drop_alias(self, alias: str) -> None:
         """Remove an alias, if it is there."""
         with mapped(self.uri):
-            try:
-                self._client.delete_registered_model_alias(REGISTERED_MODEL, alias)
-            except MlflowException as error:
-                if not _says_missing(error):
-                    raise
+            for model in (PRIORS_MODEL, REGISTERED_MODEL):
+                self._drop(model, alias)
+
+    def _named(self, model: str, alias: str) -> VersionName | None:
+        try:
+            version = self._client.get_model_version_by_alias(model, alias)
+        except MlflowException as error:
+            if _says_missing(error):
+                return None
+            raise
+        learned = version.tags.get(LEARNED_TAG)
+        return None if learned is None else VersionName(learned)
+
+    def _drop(self, model: str, alias: str) -> None:
+        try:
+            self._client.delete_registered_model_alias(model, alias)
+        except MlflowException as error:
+            if not _says_missing(error):
+                raise
 
     @cached_property
     def _client(self) -> MlflowClient:
@@ -234,22 +283,23 @@ class Tracking:
             ) from error
         log.warning("MLflow's experiment %s had been deleted: it is restored, for runs are recorded in it", name)
 
-    def _ensure_model(self) -> None:
+    def _ensure_model(self, model: str) -> None:
         try:
-            self._client.create_registered_model(REGISTERED_MODEL)
+            self._client.create_registered_model(model)
         except MlflowException as error:
             if error.error_code != "RESOURCE_ALREADY_EXISTS":
                 raise
 
     def _version_of(self, learned: VersionName) -> Any | None:
-        versions = self._client.search_model_versions(f"name='{REGISTERED_MODEL}' and tag.`{LEARNED_TAG}`='{learned}'")
+        wanted = f"name='{_model_of(learned)}' and tag.`{LEARNED_TAG}`='{learned}'"
+        versions = self._client.search_model_versions(wanted)
         return min(versions, key=lambda version: int(version.version), default=None)
 
     def _number_of(self, learned: VersionName) -> str:
         if (version := self._version_of(learned)) is None:
             raise TrackingUnavailableError(
-                f"expected learned version {learned} in MLflow's model {REGISTERED_MODEL}, found it removed meanwhile: "
-                f"run `weft learned promote {learned}`, which registers it from the store"
+                f"expected learned version {learned} in MLflow's model {_model_of(learned)}, found it removed "
+                f"meanwhile: run `weft learned promote {learned}`, which registers it from the store"
             )
         return str(version.version)
 
@@ -329,6 +379,10 @@ class TrackedRun:
             self.file(path, folder or None)
 
 
+def _model_of(learned: VersionName) -> str:
+    return PRIORS_MODEL if learned == PRIORS_VERSION else REGISTERED_MODEL
+
+
 def _metrics(values: Mapping[str, float], *, now: float, step: int) -> list[Metric]:
     return [Metric(name, float(value), int(now * 1000), step) for name, value in sorted(values.items())]
 
@@ -349,15 +403,21 @@ def _database_of(uri: str) -> Path | None:
 
 @contextlib.contextmanager
 def _alone(database: Path) -> Iterator[None]:
-    """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock."""
+    """Hold the lock under which a database is made; whoever may not write there makes none, and needs no lock.
+
+    Its file goes with it: whoever waited for it finds the database made, and needs nobody kept out.
+    """
+    lock = database.with_name(f"{database.name}.opening")
     with contextlib.ExitStack() as holding:
         try:
-            holding.enter_context(locked(database.with_name(f"{database.name}.opening"), _MAKING))
+            holding.enter_context(locked(lock, _MAKING))
         except StoreError as error:
             raise TrackingUnavailableError(str(error)) from error
         except PermissionError:
             pass
         yield
+        with contextlib.suppress(OSError):
+            lock.unlink()
 
 
 @contextlib.contextmanager

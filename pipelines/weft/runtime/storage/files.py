@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import hashlib
 import json
 import os
@@ -15,6 +16,7 @@ from weft.domain.errors import CorruptionError, StoreError
 from weft.runtime.storage.errors import named, refused
 
 MANIFEST_FILE = "manifest.json"
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 _OWN_HASH = "sha256"  # over the canonical form of everything else in the manifest
 
 
@@ -56,6 +58,17 @@ def sync_tree(folder: Path) -> None:
     for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
         sync_folder(path)
     sync_folder(folder)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Have two folders of one file system change places; in one step where the system has one for it, as Linux has."""
+    swap = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    if swap is not None and swap(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0:
+        return
+    aside = other.with_name(f".{other.name}-{os.getpid()}")
+    other.rename(aside)
+    one.rename(other)
+    aside.rename(one)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
