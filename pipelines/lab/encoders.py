@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any
 
 import typer
@@ -56,17 +57,17 @@ def ways_of(encoder: str, *, without_prompts: bool) -> Mapping[str, Sequence[str
 def measured(dataset: Dataset, ways: Mapping[str, Settings]) -> Iterator[Row]:
     """A row for each way, over an index of its own."""
     sides = {name: (_alone(settings), settings) for name, settings in ways.items()}
-    found: dict[str, tuple[Mapping[str, float], Mapping[str, float]]] = {}
+    values: dict[str, tuple[Mapping[str, float], Mapping[str, float]]] = {}
     for name, both in sides.items():
         with closing(StoreReplay(both[1], times=len(both))) as replay:
             alone, whole = (
                 measure(run, dataset.qrels)[HEADLINE] for run in runs_of(dataset, both, replay, watch=watch_lines())
             )
-        found[name] = alone, whole
-    (_, first), *_ = found.values()
-    for name, (alone, whole) in found.items():
-        means = (sum(values.values()) / len(values) for values in (alone, whole))
-        yield Row(f"{dataset.name} {dataset.split}", name, *means, compare(first, whole, ways[name].evaluation))
+        values[name] = alone, whole
+    (_, first), *_ = values.values()
+    for name, (alone, whole) in values.items():
+        difference = compare(first, whole, ways[name].evaluation)
+        yield Row(f"{dataset.name} {dataset.split}", name, fmean(alone.values()), fmean(whole.values()), difference)
 
 
 def _alone(settings: Settings) -> Settings:

