@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from lab import ablation
+from lab import ablation, encoders
+from tests.support.tiny_bert import save_tiny_bert
 from weft.cli.reports import evaluate
 from weft.domain.ranking import Signal
 from weft.evaluation.measures.beir import read_dataset
@@ -124,3 +125,26 @@ def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsy
     assert effects["signal freshness"]["verdict"] == "no effect"
     assert all(row["interval"][0] <= row["change"] <= row["interval"][1] for row in effects.values())
     assert "learned weights (priors alone)" not in effects
+
+
+def test_one_table_compares_an_encoder_another_and_both(
+    dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EVA-5, ING-19: each on an index of its own; two together are asked by two channels, and nothing is left out."""
+    model, small = save_tiny_bert(tmp_path / "tiny", WORDS), "embedding.tokens.dimension=16"
+    prompts = {"prompts": {"query": "query: ", "document": "passage: "}}
+    (model / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+    ways = encoders.ways_of(str(model), without_prompts=True)
+    for more in ways.values():
+        settings = load_settings([], [f"storage.root={tmp_path}", small, *more], environment={})
+        evaluate.indexed(read_dataset(dataset, "test"), evaluate.measuring(settings), executor=HERE)
+    arguments = ["--encoder", str(model), "--dataset", f"{dataset}:test", "--store", str(tmp_path), "--set", small]
+    assert encoders.main([*arguments, "--without-prompts", "--json"]) == 0
+    rows = {row["encoder"]: row for row in map(json.loads, capsys.readouterr().out.splitlines())}
+    assert list(rows) == list(ways) == ["as set", "tiny", "tiny, no prompts", "with tiny"]
+    assert len({row["alone"] for row in rows.values()}) == len(rows)
+    assert rows["as set"]["difference"]["change"] == 0.0
+    for row in rows.values():
+        assert row["difference"]["change"] == pytest.approx(row["weft"] - rows["as set"]["weft"])
+    assert encoders.main([*arguments, "--dataset", str(dataset)]) == 1
+    assert "DIR:SPLIT" in capsys.readouterr().err

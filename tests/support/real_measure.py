@@ -86,7 +86,7 @@ def measured(collection: RealCollection, settings: Settings) -> Measured:
     weft, answers = asked(collection, stored)
     own = {"channels": (Channel.DENSE, Channel.LEXICAL), "fusion": FusionMode.RRF}
     own_rrf, _ = asked(collection, stored.model_copy(update={"retrieval": settings.retrieval.model_copy(update=own)}))
-    runs = {**plain_runs(collection, settings), OWN_RRF: own_rrf, WEFT: weft}
+    runs = {**plain_runs(collection), OWN_RRF: own_rrf, WEFT: weft}
     passages = {
         question.question_id: passages_of(collection, question, answers[question.question_id])
         for question in collection.questions
@@ -124,10 +124,11 @@ def page_of(collection: RealCollection, uri: str) -> str:
     return (collection.documentation.parent / uri).relative_to(collection.root).as_posix()
 
 
-def plain_runs(collection: RealCollection, settings: Settings) -> dict[str, Run]:
+def plain_runs(collection: RealCollection) -> dict[str, Run]:
     """Pages that the plain baselines return for every question."""
     pages = pages_of(collection.root, collection.documentation)
-    bm25, dense = PlainBm25(pages), PlainDense(pages, settings.embedding, DOCUMENTATION)
+    # The baseline is MiniLM, whatever weft is measured with.
+    bm25, dense = PlainBm25(pages), PlainDense(pages, load_settings(environment={}).embedding, DOCUMENTATION)
     runs: dict[str, dict[str, Mapping[str, float]]] = {name: {} for name in PLAIN}
     for question in collection.questions:
         both = bm25(question.text), dense(question.text)

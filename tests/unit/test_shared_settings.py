@@ -29,11 +29,11 @@ def test_a_process_that_disagrees_is_told_every_key_and_stops(tmp_path: Path) ->
     with pytest.raises(ConfigurationError) as refused:
         loaded(tmp_path, "embedding.max_tokens=128", environment={"WEFT__PRIORS__CONFIDENCE__HALFWAY": "2"})
     for part in (
-        "embedding.max_tokens (128 here, 256 in the store)",
+        "embedding.max_tokens (128 here, 0 in the store)",
         "priors.confidence.halfway (2.0 here, 10.0",
     ):
         assert part in str(refused.value)
-    loaded(tmp_path, "embedding.max_tokens=256")  # said again, and the same
+    loaded(tmp_path, "embedding.max_tokens=0")  # said again, and the same
 
 
 def test_given_settings_count_for_one_run_and_changed_ones_from_then_on(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_given_settings_count_for_one_run_and_changed_ones_from_then_on(tmp_path
     keep_settings(loaded(tmp_path))
     given = loaded(tmp_path, "embedding.max_tokens=128", "storage.settings=given")
     keep_settings(given)
-    assert (given.embedding.max_tokens, loaded(tmp_path).embedding.max_tokens) == (128, 256)
+    assert (given.embedding.max_tokens, loaded(tmp_path).embedding.max_tokens) == (128, 0)
     keep_settings(loaded(tmp_path, "embedding.max_tokens=128", "storage.settings=changed"))
     assert loaded(tmp_path).embedding.max_tokens == 128
 
@@ -61,7 +61,7 @@ def test_settings_that_this_version_does_not_have_any_more_are_passed_over(tmp_p
     stored["embedding"]["steam"] = 3
     del stored["embedding"]["max_tokens"]
     (tmp_path / SETTINGS_FILE).write_text(json.dumps(stored))
-    assert loaded(tmp_path).embedding.max_tokens == 256
+    assert loaded(tmp_path).embedding.max_tokens == 0
 
 
 def test_a_store_of_the_version_before_opens_with_every_key_that_is_gone_or_has_another_form(tmp_path: Path) -> None:

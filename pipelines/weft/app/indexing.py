@@ -156,7 +156,7 @@ def _as_asked(
     rests = {question.content_hash: question.rest for question in questions}
     masks = Masks.of(generation.chunks, rests, [question.text for question in questions])
     pooling = settings.embedding.tokens.pooling
-    return masked(plain, masks, engines.encoders, pooling=pooling, terms=engines.terms)
+    return masked(plain, masks, engines.of_contents, pooling=pooling, terms=engines.terms)
 
 
 def _answers(searcher: Searcher, texts: Sequence[str], settings: Settings) -> list[Answer]:

@@ -63,6 +63,7 @@ COMMANDS: Mapping[str, Command] = {
     "queries": Command("searches.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
     "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
+    "models": Command("commands.models:models", "Encoders that can be had by name, without a hub."),
     "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
 }
 

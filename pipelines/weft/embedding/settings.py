@@ -14,6 +14,8 @@ LENGTH_STEP = 16
 Keys of stored vectors name it.
 """
 
+_LEAST_TOKENS = 8  # of a window: special ones and a few words
+
 
 class TokenSettings(Section):
     """Token embeddings kept for late interaction (RET-10)."""
@@ -49,7 +51,9 @@ class EmbeddingSettings(Section):
     model_folder: str
     strategy: Literal["text", "levels"]
     level_tokens: tuple[int, int, int, int]
-    max_tokens: int = Field(ge=8)
+    max_tokens: int = Field(ge=0)
+    query_prompt: str | None
+    document_prompt: str | None
     batch_tokens: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
@@ -63,11 +67,18 @@ class EmbeddingSettings(Section):
     def encoders(self) -> tuple[EmbeddingSettings, ...]:
         """The settings of each encoder, the default one first, none of them with further ones.
 
-        Token embeddings are kept of the default one alone, unless a further one asks for its own.
+        Token embeddings are kept of the default one alone, unless a further one asks for its own; and each has the
+        prompts of its own model, unless it names others.
         """
         own = self.model_dump() | {"further": ()}
-        untold = own | {"tokens": own["tokens"] | {"enabled": False}}
+        untold = own | {"tokens": own["tokens"] | {"enabled": False}, "query_prompt": None, "document_prompt": None}
         return tuple(EmbeddingSettings.model_validate(one) for one in (own, *(untold | more for more in self.further)))
+
+    @model_validator(mode="after")
+    def _window_holds_a_text(self) -> EmbeddingSettings:
+        if 0 < self.max_tokens < _LEAST_TOKENS:
+            raise ValueError(f"max_tokens: expected 0 or {_LEAST_TOKENS} tokens and more, found {self.max_tokens}")
+        return self
 
     @model_validator(mode="after")
     def _further_ones_are_settings_too(self) -> EmbeddingSettings:

@@ -77,7 +77,9 @@ def static_vectors(settings: EmbeddingSettings) -> StaticVectors:
     path = Path(settings.model_folder).expanduser() / f"static-{model.name}-{key[:16]}.npy"
     table = _read(path)
     if table is None:
-        vectors = distilled(load_encoder(settings), model.folder).astype(np.float16)
+        # A token stands for itself: behind a prompt all would be alike.
+        plain = settings.model_copy(update={"query_prompt": "", "document_prompt": ""})
+        vectors = distilled(load_encoder(plain), model.folder).astype(np.float16)
         written = io.BytesIO()
         np.save(written, vectors)
         write_atomically(path, written.getvalue())

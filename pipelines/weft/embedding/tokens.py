@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
+from tokenizers import Encoding, Tokenizer
 
-from weft.domain.errors import ModelUnavailableError
-from weft.embedding.models import locate
+from weft.domain.errors import ConfigurationError, ModelUnavailableError
+from weft.embedding.models import input_of, locate
 from weft.embedding.settings import EmbeddingSettings
 
 _UNITS = re.compile(r"[A-Za-z0-9]+|[!-/:-@\[-`{-~]")
@@ -56,15 +56,22 @@ class _Counted(dict[str, int]):
         return count
 
 
+_LEAST_LIMIT = 2  # tokens of its own that a content has room for
 _WORD_MARKS = "\u2581\u0120"  # what tokenizers of bytes and of sentence pieces put before the first piece of a word
 
 
 class TokenCounter:
     """Length of a text in the encoder's own tokens, special tokens not counted."""
 
-    def __init__(self, folder: Path, max_tokens: int) -> None:
+    def __init__(self, folder: Path, max_tokens: int, prompt: str = "") -> None:
+        """Read the tokenizer of a folder; its window also holds special tokens and the prompt of contents."""
         self._tokenizer = read_tokenizer(folder)
-        self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        self.limit = max_tokens - self._tokenizer.num_special_tokens_to_add(is_pair=False) - self._exactly(prompt)
+        if self.limit < _LEAST_LIMIT:
+            raise ConfigurationError(
+                f"embedding.document_prompt: expected one that leaves room in a window of {max_tokens} tokens, found "
+                f"{prompt!r}: shorten it, or set embedding.max_tokens"
+            )
         special = [str(token) for token in self._tokenizer.get_added_tokens_decoder().values()]
         self._words = WordCounts(special, self._exactly) if splits_at_words(self._tokenizer.to_str()) else None
 
@@ -95,12 +102,15 @@ class TokenIds:
 
 
 class TokenReader:
-    """Texts to token ids, special tokens included, cut to the encoder's window."""
+    """Texts to token ids, special tokens included, cut to the encoder's window; a prompt stands before each text."""
 
-    def __init__(self, folder: Path, max_tokens: int, pad: int) -> None:
+    def __init__(self, folder: Path, max_tokens: int, pad: int, prompt: str = "") -> None:
         self._tokenizer = read_tokenizer(folder)
         self._tokenizer.enable_truncation(max_tokens)
         self._pad = pad
+        self._prompt = encodable(prompt)
+        # Tokens up to the prompt's last one, special ones before it included; some models leave them out of a vector.
+        self.prompt_tokens = 1 + max(self._places(self._tokenizer.encode(self._prompt)), default=-1)
 
     @property
     def special(self) -> list[int]:
@@ -111,12 +121,20 @@ class TokenReader:
         """Token ids of texts, in their order."""
         # A tokenizer without special tokens finds nothing in an empty text; one token stands for it.
         return [
-            TokenIds(
-                encoded.ids or [self._pad],
-                [at for at, special in enumerate(encoded.special_tokens_mask) if not special],
-            )
-            for encoded in self._tokenizer.encode_batch([encodable(text) for text in texts])
+            TokenIds(encoded.ids or [self._pad], self._own(encoded))
+            for encoded in self._tokenizer.encode_batch([self._prompt + encodable(text) for text in texts])
         ]
+
+    def _own(self, encoded: Encoding) -> list[int]:
+        own = self._places(encoded)
+        if self._prompt:
+            ends = [end for _, end in encoded.offsets]
+            own = [at for at in own if ends[at] > len(self._prompt)]
+        return own
+
+    @staticmethod
+    def _places(encoded: Encoding) -> list[int]:
+        return [at for at, special in enumerate(encoded.special_tokens_mask) if not special]
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +181,9 @@ def level(lengths: Sequence[int], most: int) -> int:
 
 def load_token_counter(settings: EmbeddingSettings) -> TokenCounter:
     """The token counter of the configured encoder: what chunking measures with."""
-    return TokenCounter(locate(settings), settings.max_tokens)
+    folder = locate(settings)
+    given = input_of(folder, settings)
+    return TokenCounter(folder, given.window, given.document_prompt)
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:

@@ -16,7 +16,7 @@ from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, NothingPublishedError, SourceError
 from weft.domain.ids import GenerationId
 from weft.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
-from weft.embedding.models import SPARSE_MODULE, Model, Weighing, find_model
+from weft.embedding.models import SPARSE_MODULE, Model, Weighing, find_model, input_of, prompts_of
 from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
 from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
@@ -284,7 +284,10 @@ def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:
-    facts = settings.model_dump(mode="json", include={"strategy", "max_tokens", "dimension"})
+    given = input_of(model.folder, settings)
+    facts = settings.model_dump(mode="json", include={"strategy", "dimension"}) | {"max_tokens": given.window}
+    if prompts := prompts_of(given):
+        facts["prompts"] = prompts
     facts["precision"] = settings.precision
     if settings.precision == "int8":
         facts["revision"] = INT8_REVISION

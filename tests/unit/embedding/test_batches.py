@@ -25,7 +25,7 @@ def test_every_text_is_in_one_batch_of_its_own_padded_length_within_the_token_bu
 
 def test_a_text_longer_than_the_budget_still_gets_a_batch() -> None:
     """ING-21: a token budget below one text's length means batches of one."""
-    settings = SETTINGS.model_copy(update={"batch_tokens": 1})
+    settings = SETTINGS.model_copy(update={"batch_tokens": 1, "max_tokens": 256})
     assert list(padded_batches([100, 100], settings)) == [([0], 112), ([1], 112)]
 
 

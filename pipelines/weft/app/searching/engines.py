@@ -15,7 +15,7 @@ from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import BUNDLED, probes
 from weft.domain.errors import NothingPublishedError
 from weft.embedding.encoders.precision import INT8_REVISION, instructions_of, pinned, precisions_of
-from weft.embedding.models import SPARSE_MODULE, locate
+from weft.embedding.models import SPARSE_MODULE, input_of, locate
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.embedding.question_vectors import QuestionVectors
 from weft.evaluation.replay.caching import CachingEncoder
@@ -40,14 +40,20 @@ PRODUCT_THREADS = 1
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """What a searcher encodes queries with."""
+    """What a searcher encodes with."""
 
-    encoders: Sequence[TextEncoder]  # the default one first, each of which is a dense channel
+    encoders: Sequence[TextEncoder]  # of queries, the default one first, each of which is a dense channel
     terms: TermEncoder | None = None  # the sparse encoder; None where none is configured
     pairs: PairScorer | None = None  # A cross-encoder for the best candidates; None where none is configured
     # what is searched instead of a snapshot; of one that it made itself, that one
     over: Callable[[Snapshot], Snapshot] = lambda snapshot: snapshot
     precisions: Mapping[str, str] = field(default_factory=dict)  # of each encoder by its name; empty where not known
+    contents: Sequence[TextEncoder] = ()  # the encoders as they read contents; empty where they read queries so, too
+
+    @property
+    def of_contents(self) -> Sequence[TextEncoder]:
+        """The encoders of contents, in the same order."""
+        return self.contents or self.encoders
 
 
 LoadEngines = Callable[[Settings], Engines]
@@ -64,11 +70,11 @@ def load_engines(settings: Settings) -> Engines:
     embedding = pinned(settings.embedding, Catalog(Path(settings.storage.root)).precisions())
     encoders = [load_encoder(one.model_copy(update=threads)) for one in embedding.encoders]
     pairs, precisions = load_pair_encoder(cross_encoder, embedding.device, **threads), precisions_of(embedding)
-    if not embedding.sparse.model:
-        return Engines(encoders, None, pairs, precisions=precisions)
-    load_terms = pkgutil.resolve_name(f"{SPARSE_MODULE}:load_for_queries")
-    first, terms = load_terms(embedding.model_copy(update=threads), encoders[0])
-    return Engines([first, *encoders[1:]], terms, pairs, precisions=precisions)
+    queries, terms = [each.queries for each in encoders], None
+    if embedding.sparse.model:
+        load_terms = pkgutil.resolve_name(f"{SPARSE_MODULE}:load_for_queries")
+        queries[0], terms = load_terms(embedding.model_copy(update=threads), encoders[0])
+    return Engines(queries, terms, pairs, precisions=precisions, contents=encoders)
 
 
 def source_of(
@@ -92,7 +98,9 @@ def searching(
     """A searcher, in a process that does little else: it keeps the memory that searches free, and what was opened."""
     encoder, *further = engines.encoders
     rules = settings.retrieval
-    vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.precisions))
+    vectors = QuestionVectors(encoder.encode, _vectors_file(settings, engines.precisions, queries=True))
+    file = _vectors_file(settings, engines.precisions, queries=False)
+    lessons = vectors if file == vectors.path else QuestionVectors(engines.of_contents[0].encode, file)
     keep_freed_memory(FREED_BYTES)
     with (
         linear_algebra_threads(PRODUCT_THREADS),
@@ -111,9 +119,10 @@ def searching(
                 settings.priors.lessons.relevance,
                 most=MOST_LESSONS,
                 duplicates=settings.lessons.duplicates,
-                embed=vectors,
-                stored=vectors.stored,
+                embed=lessons,
+                stored=lessons.stored,
                 everyday=probes(BUNDLED),
+                ask=vectors,
             ),
             encode_past=vectors,
         ) as searcher,
@@ -126,13 +135,16 @@ def searching(
             gc.unfreeze()
 
 
-def _vectors_file(settings: Settings, precisions: Mapping[str, str]) -> Path:
-    """Where the store has vectors of past questions; the name says what computed them, down to the model's files."""
+def _vectors_file(settings: Settings, precisions: Mapping[str, str], *, queries: bool) -> Path:
+    """Where the store has vectors of past questions, or of lessons; the name says what made them, model's files too."""
     folder = locate(settings.embedding)
+    given = input_of(folder, settings.embedding)
+    prompt = given.query_prompt if queries else given.document_prompt
     files = [
         (path.name, status.st_size, status.st_mtime_ns) for path in files_below(folder) for status in [path.stat()]
     ]
-    made_with = settings.embedding.model_dump(mode="json", include={"max_tokens", "dimension"})
+    made_with = settings.embedding.model_dump(mode="json", include={"dimension"})
+    made_with |= {"max_tokens": given.window} | ({"prompt": prompt} if prompt else {})
     processor = instructions_of(settings.embedding.device)
     facts = [str(folder), files, made_with, dict(precisions), processor, INT8_REVISION]
     return Path(settings.storage.root) / "cache" / f"questions-{blob_key(json.dumps(facts, sort_keys=True))[:16]}.npz"
@@ -174,7 +186,7 @@ def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
             if isinstance(generation, MaskedGeneration):
                 return snapshot
             masks = Masks.of(generation.chunks, rests, phrases)
-            return masked(snapshot, masks, engines.encoders, pooling=pooling, terms=engines.terms)
+            return masked(snapshot, masks, engines.of_contents, pooling=pooling, terms=engines.terms)
 
         return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
 

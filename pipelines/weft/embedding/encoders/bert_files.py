@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.embedding.models import read_json, stated_length
+
 WEIGHTS = "model.safetensors"
 _ARCHITECTURES = frozenset({"bert", "roberta", "xlm-roberta"})
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls"}
@@ -31,18 +33,19 @@ class Bert:
 
 def read_bert(folder: Path) -> Bert | None:
     """The model in a folder, if `packed` computes it: what follows is pooling, and nothing else but normalisation."""
-    config, modules = _json(folder / "config.json"), _json(folder / "modules.json")
+    config, modules = read_json(folder / "config.json"), read_json(folder / "modules.json")
     if not isinstance(config, dict) or not isinstance(modules, list) or not _is_plain(config):
         return None
     kinds = [str(module.get("type", "")).rpartition(".")[2] for module in modules]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         return None
-    pooling = _pooling(_json(folder / str(modules[1].get("path", "")) / "config.json"))
+    pooling = _pooling(read_json(folder / str(modules[1].get("path", "")) / "config.json"))
     prefix = _prefix(folder / WEIGHTS)
     if pooling is None or prefix is None:
         return None
     pad = int(config.get("pad_token_id") or 0)
     first = 0 if config["model_type"] == "bert" else pad + 1
+    positions = int(config["max_position_embeddings"]) - first
     return Bert(
         pooling=pooling,
         prefix=prefix,
@@ -50,13 +53,13 @@ def read_bert(folder: Path) -> Bert | None:
         epsilon=float(config["layer_norm_eps"]),
         first_position=first,
         pad=pad,
-        longest=_longest(folder, int(config["max_position_embeddings"]) - first),
+        longest=min(positions, stated_length(folder) or positions),
     )
 
 
 def read_pair_scorer(folder: Path) -> Bert | None:
     """The model in a folder, if it is a BERT that gives one number for two texts; else None."""
-    config, prefix = _json(folder / "config.json"), _prefix(folder / WEIGHTS)
+    config, prefix = read_json(folder / "config.json"), _prefix(folder / WEIGHTS)
     if not isinstance(config, dict) or prefix is None or not _is_plain(config):
         return None
     if config.get("architectures") != ["BertForSequenceClassification"] or len(config.get("id2label") or "") != 1:
@@ -84,7 +87,7 @@ def _is_plain(config: Mapping[str, Any]) -> bool:
 
 
 def _pooling(config: Any) -> str | None:
-    if not isinstance(config, dict):
+    if not isinstance(config, dict) or config.get("include_prompt") is False:
         return None
     if isinstance(mode := config.get("pooling_mode"), str):
         return mode if mode in _POOLINGS.values() else None
@@ -98,19 +101,4 @@ def _prefix(weights: Path) -> str | None:
         length = int.from_bytes(file.read(8), "little")
         names = json.loads(file.read(min(length, _LONGEST_HEADER)))
         return next((name.removesuffix(_WORDS) for name in names if name.endswith(_WORDS)), None)
-    return None
-
-
-def _longest(folder: Path, positions: int) -> int:
-    config = _json(folder / "sentence_bert_config.json")
-    length = config.get("max_seq_length") if isinstance(config, dict) else None
-    if length is None:
-        config = _json(folder / "tokenizer_config.json")
-        length = config.get("model_max_length") if isinstance(config, dict) else None
-    return positions if length is None else min(positions, int(length))
-
-
-def _json(path: Path) -> Any:
-    with contextlib.suppress(OSError, ValueError):
-        return json.loads(path.read_text(encoding="utf-8"))
     return None

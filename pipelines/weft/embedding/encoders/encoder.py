@@ -20,10 +20,15 @@ _GENERAL = "weft.embedding.encoders.sentence_encoder:SentenceEncoder"
 
 
 class Encoder(TextEncoder, Protocol):
-    """One that is loaded here."""
+    """One that is loaded here; it has the prompt of contents before each text."""
 
     dimension: int
     max_tokens: int  # longest text that is read whole, in `count_tokens`; of longer ones the end is left out
+
+    @property
+    def queries(self) -> TextEncoder:
+        """The same model, with the prompt of queries before each text."""
+        ...
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -31,7 +36,7 @@ class Encoder(TextEncoder, Protocol):
 
 
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
-    """The configured encoder, ready to encode."""
+    """The configured encoder, ready to encode contents, and by its `queries` what they are asked by."""
     folder = locate(settings)
     device = _device(settings.device)
     precision = resolve_precision(settings.precision, folder, device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,7 +19,7 @@ from torch.nn import functional
 from weft.domain.errors import ConfigurationError, ModelUnavailableError
 from weft.embedding.encoders.bert_files import WEIGHTS, Bert, read_bert
 from weft.embedding.encoders.compute import computing_with, packs, shortened, vector_dimension
-from weft.embedding.models import check_window, display_name
+from weft.embedding.models import check_window, display_name, input_of
 from weft.embedding.settings import CrossEncoderSettings, EmbeddingSettings
 from weft.embedding.tokens import PairIds, PairReader, TokenCounter, TokenReader
 
@@ -305,17 +306,28 @@ class Int8Encoder:
                 f"embedding.precision: int8 takes BERT, RoBERTa and XLM-RoBERTa with mean or first-token pooling and "
                 f"weights in model.safetensors, found another model in {folder}: use auto, bf16 or fp32"
             )
-        check_window(settings, folder, model.longest)
+        given = input_of(folder, settings)
+        check_window(given.window, folder, model.longest)
         with computing_with(1):  # many small steps: two threads would wait for one another at each on a busy machine
             self._bert = PackedBert(read_weights(folder), model)
-        self._read = TokenReader(folder, settings.max_tokens, model.pad)
-        self._count = TokenCounter(folder, settings.max_tokens)
+        self._read = TokenReader(folder, given.window, model.pad, given.document_prompt)
+        self._count = TokenCounter(folder, given.window, given.document_prompt)
         threads = settings.threads or torch.get_num_threads()
         self._threads = ThreadPoolExecutor(threads, "encoder", torch.set_num_threads, (1,))
         self._shares = threads
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
         self.dimension = vector_dimension(settings, self._bert.dimension)
+        self._queries: Int8Encoder | None = None
+        if given.query_prompt != given.document_prompt:
+            asking = copy(self)
+            asking._read = TokenReader(folder, given.window, model.pad, given.query_prompt)
+            self._queries = asking
+
+    @property
+    def queries(self) -> Int8Encoder:
+        """See `encoder.Encoder`."""
+        return self._queries or self
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""

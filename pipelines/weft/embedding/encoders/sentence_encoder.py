@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from transformers.utils.logging import disable_progress_bar
 
 from weft.domain.errors import ModelUnavailableError
 from weft.embedding.encoders.compute import computing_with, padded_batches, shortened, vector_dimension
-from weft.embedding.models import check_window, display_name
+from weft.embedding.models import check_window, display_name, input_of
 from weft.embedding.settings import EmbeddingSettings
 from weft.embedding.tokens import TokenCounter, TokenReader
 
@@ -30,16 +31,28 @@ class SentenceEncoder:
 
     def __init__(self, folder: Path, settings: EmbeddingSettings, *, device: str, autocast: bool) -> None:
         """Load a model."""
-        self._settings = settings
+        given = input_of(folder, settings)
+        self._settings = settings.model_copy(update={"max_tokens": given.window})
         self._device = device
         self._autocast = autocast
-        self._model = _load(folder, device, settings)
-        self._count = TokenCounter(folder, settings.max_tokens)
+        self._model = _load(folder, device)
+        check_window(given.window, folder, self._model.max_seq_length)
+        self._count = TokenCounter(folder, given.window, given.document_prompt)
         self._pad = int(self._model.tokenizer.pad_token_id or 0)
-        self._read = TokenReader(folder, settings.max_tokens, self._pad)
+        self._read = TokenReader(folder, given.window, self._pad, given.document_prompt)
         self.name = display_name(folder, settings)
         self.max_tokens = self._count.limit
         self.dimension = vector_dimension(settings, self._forward([[self._pad]], 1)["sentence_embedding"].shape[1])
+        self._queries: SentenceEncoder | None = None
+        if given.query_prompt != given.document_prompt:
+            asking = copy(self)
+            asking._read = TokenReader(folder, given.window, self._pad, given.query_prompt)
+            self._queries = asking
+
+    @property
+    def queries(self) -> SentenceEncoder:
+        """See `encoder.Encoder`."""
+        return self._queries or self
 
     def count_tokens(self, text: str) -> int:
         """Length of a text in the encoder's own tokens, special tokens not counted."""
@@ -74,7 +87,9 @@ class SentenceEncoder:
             tokens[row, : len(item)] = item
             mask[row, : len(item)] = 1
         read = {"input_ids": tokens, "attention_mask": mask}
-        features = {name: torch.from_numpy(values).to(self._device) for name, values in read.items()}
+        features: dict[str, Any] = {name: torch.from_numpy(values).to(self._device) for name, values in read.items()}
+        if self._read.prompt_tokens:
+            features["prompt_length"] = self._read.prompt_tokens
         with (
             computing_with(self._settings.threads),
             torch.inference_mode(),
@@ -87,14 +102,12 @@ def _numbers(values: torch.Tensor) -> np.ndarray:
     return values.float().cpu().numpy()
 
 
-def _load(folder: Path, device: str, settings: EmbeddingSettings) -> Any:
+def _load(folder: Path, device: str) -> Any:
     logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
     disable_progress_bar()  # type: ignore[no-untyped-call]  # a bar for a hundred small tensors tells nobody anything
     try:
-        model = SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
+        return SentenceTransformer(str(folder), device=device, local_files_only=True).eval()
     except Exception as error:  # whatever a foreign model folder makes the libraries raise
         raise ModelUnavailableError(
             f"embedding.model: expected a sentence-transformers model in {folder}, found: {error}"
         ) from error
-    check_window(settings, folder, model.max_seq_length)
-    return model

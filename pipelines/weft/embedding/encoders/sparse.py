@@ -21,7 +21,8 @@ from transformers.utils.logging import disable_progress_bar
 from weft.domain.errors import ModelUnavailableError
 from weft.domain.matching import TermWeights
 from weft.embedding.encoders.compute import computing_with
-from weft.embedding.models import Model, Weighing, locate, model_at
+from weft.embedding.encoders.encoder import Encoder
+from weft.embedding.models import Model, Weighing, input_of, locate, model_at
 from weft.embedding.ports import TermEncoder, TextEncoder
 from weft.embedding.settings import EmbeddingSettings
 from weft.embedding.tokens import TokenReader
@@ -47,12 +48,14 @@ def weighing_of(settings: EmbeddingSettings, encoder: Model, made_with: str) -> 
     return Weighing(model, blob_key(model.identity, facts), shared)
 
 
-def load_for_queries(settings: EmbeddingSettings, encoder: TextEncoder) -> tuple[TextEncoder, TermEncoder]:
-    """The default encoder as it is to be asked from now on, and what weighs terms."""
+def load_for_queries(settings: EmbeddingSettings, encoder: Encoder) -> tuple[TextEncoder, TermEncoder]:
+    """The default encoder as queries are to be read by from now on, and what weighs terms."""
     if settings.sparse.model == _SAME:
         both = OnePassEncoder(encoder, SparseHead(settings))
+        if encoder.queries is not encoder:
+            both = OnePassEncoder(encoder.queries, SparseHead(settings, queries=True), both)
         return both, both
-    return encoder, load_sparse_encoder(settings)
+    return encoder.queries, load_sparse_encoder(settings)
 
 
 def load_sparse_encoder(settings: EmbeddingSettings) -> TermEncoder:
@@ -131,8 +134,8 @@ class SparseHead:
     hidden state h weighs relu(w · h + b). A term weighs as much as the heaviest of its tokens.
     """
 
-    def __init__(self, settings: EmbeddingSettings) -> None:
-        """Read the head."""
+    def __init__(self, settings: EmbeddingSettings, *, queries: bool = False) -> None:
+        """Read the head; its texts are contents, or queries, behind the prompt of these."""
         folder = locate(settings)
         file = _head_in(folder)
         try:
@@ -143,7 +146,9 @@ class SparseHead:
                 f"embedding.sparse.model: expected the weight and bias of a layer with one output in {file}, found: "
                 f"{error}; name a sparse encoder, or none to do without"
             ) from error
-        self._read = TokenReader(folder, settings.max_tokens, pad=0)
+        given = input_of(folder, settings)
+        prompt = given.query_prompt if queries else given.document_prompt
+        self._read = TokenReader(folder, given.window, pad=0, prompt=prompt)
         self.settings = settings.sparse
 
     def of_tokens(self, states: np.ndarray) -> np.ndarray:
@@ -175,8 +180,9 @@ class OnePassEncoder:
     Shared by threads. What is held of the newest texts takes some 5 MB of questions at a width of 1,024.
     """
 
-    def __init__(self, encoder: TextEncoder, head: SparseHead) -> None:
+    def __init__(self, encoder: TextEncoder, head: SparseHead, contents: OnePassEncoder | None = None) -> None:
         self.name = encoder.name
+        self._contents = contents  # what reads contents, where that is another one than reads queries
         self._encoder = encoder
         self._head = head
         self._held: dict[str, Future[tuple[np.ndarray, np.ndarray]]] = {}
@@ -195,7 +201,7 @@ class OnePassEncoder:
 
     def weigh(self, texts: Sequence[str]) -> list[TermWeights]:
         """The weights of texts, in their order: of each the `most_terms` heaviest terms."""
-        return self._weighed(texts, self._head.settings.most_terms)
+        return (self._contents or self)._weighed(texts, self._head.settings.most_terms)
 
     def weigh_queries(self, texts: Sequence[str]) -> list[TermWeights]:
         """The weights of queries, in their order: of each the `most_query_terms` heaviest terms."""

@@ -39,9 +39,10 @@ class LessonRetriever:
         embed: Embed | None = None,
         stored: Stored = lambda _: (),
         everyday: Sequence[str] = (),
+        ask: Embed | None = None,  # embeds questions; None where `embed` does
     ) -> None:
         self._weights, self._most, self._duplicates, self._embed = weights, most, duplicates, embed
-        self._stored, self._everyday = stored, everyday
+        self._stored, self._everyday, self._ask = stored, everyday, ask or embed
         self._lock = threading.Lock()
         self._held: _Held | None = None
 
@@ -71,7 +72,9 @@ class LessonRetriever:
             absent = [text for text in dict.fromkeys(texts) if text not in vectors]
             at_hand = dict.fromkeys(self._stored(absent))
             new = [*at_hand, *[text for text in absent if text not in at_hand][:_AT_ONCE]]
-            vectors |= zip(new, self._embed(new), strict=True) if new else {}
+            for embed, some in ((self._embed, set(new).difference(self._everyday)), (self._ask, self._everyday)):
+                of_side = [text for text in new if text in some]
+                vectors |= zip(of_side, embed(of_side), strict=True) if embed and of_side else {}
         return _Held(beliefs, finder, vectors, self._everyday, self._weights, missing=len(set(texts)) - len(vectors))
 
 
