@@ -142,8 +142,8 @@ def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion
 def _common(settings: Settings) -> MatchFeatures:
     """Where answers begin in other stores; of an encoder that is not the bundled one nobody knows that."""
     begin = settings.consolidation.calibration.answers_begin
-    known = settings.embedding.model == BUNDLED
-    return MatchFeatures(dense=begin.meaning, late_interaction=begin.near) if known else MatchFeatures()
+    measured = settings.embedding.model == BUNDLED
+    return MatchFeatures(dense=begin.meaning, late_interaction=begin.near) if measured else MatchFeatures()
 
 
 def _as_asked(
