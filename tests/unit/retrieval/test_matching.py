@@ -104,7 +104,7 @@ def test_an_answer_says_when_nothing_found_answers(capsys: pytest.CaptureFixture
         "match": lost.gap.match,
         "threshold": 0.45,
         "bound": 0.05,
-        "missing": (),
+        "missing": [],
     }
     print_answer(lost)
     assert "evidence gap" in capsys.readouterr().out
