@@ -69,7 +69,7 @@ def test_an_answer_is_plain_as_the_command_prints_it(
 
 
 def test_searches_are_awaited_and_may_be_cancelled(searcher: Searcher) -> None:
-    """OPS-5b: many at once over one searcher; who gives up disturbs nobody."""
+    """OPS-8a: many at once over one searcher; who gives up disturbs nobody."""
 
     async def asked() -> list[str]:
         given_up = asyncio.create_task(searcher.asearch(Query(text=ASKED)))

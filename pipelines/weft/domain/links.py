@@ -74,7 +74,7 @@ class Relation:
     at: float | None = None  # when it was said, seconds since the epoch; None where that is not known
 
 
-_SAID = {
+_RELATION_WORDS = {
     LinkKind.CAUSED: ("caused", "caused by"),
     LinkKind.DERIVED_FROM: ("derived from", "source of"),
     LinkKind.ENABLED: ("enabled", "enabled by"),
@@ -99,7 +99,11 @@ class RelatedDocument(msgspec.Struct, frozen=True):
     @property
     def says(self) -> str:
         """What the result has to do with it, in words."""
-        return f"{_SAID[self.kind][self.inward]} {self.uri}" if self.direct else f"in one contradiction with {self.uri}"
+        return (
+            f"{_RELATION_WORDS[self.kind][self.inward]} {self.uri}"
+            if self.direct
+            else f"in one contradiction with {self.uri}"
+        )
 
 
 class Measure(StrEnum):

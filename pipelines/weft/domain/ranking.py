@@ -237,9 +237,9 @@ class AnswerToken(NamedTuple):
 
 
 def _no_token(text: str) -> InvalidEventError:
-    found = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… of {len(text):,} characters"
+    head = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… of {len(text):,} characters"
     expected = "expected the token of an answer, as `Answer.token` and `weft search --json` hold it"
-    return InvalidEventError("invalid_token", f"{expected}, found {found!r}: pass it on whole and unchanged")
+    return InvalidEventError("invalid_token", f"{expected}, found {head!r}: pass it on whole and unchanged")
 
 
 class ChannelHit(msgspec.Struct, frozen=True, gc=False):
