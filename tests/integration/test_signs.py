@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.ranking import Answer, Channel
+from weft.domain.reasons import STANDS_FIRST, sentence_of
 from weft.indexes.text.build import LexicalDocument, write_shard
 from weft.indexes.text.lexical import LexicalIndex
 from weft.retrieval.answer.trace import understanding_line
@@ -70,6 +71,28 @@ def test_texts_with_the_phrase_stand_before_texts_without(
     assert shown(answer)[:2] == [1, 0]
     assert answer.understanding is not None
     assert (answer.understanding.signs, answer.understanding.unheld) == ((f'"{phrase}"',), ())
+
+
+@pytest.mark.parametrize("channels", [(Channel.LEXICAL,), (Channel.DENSE, Channel.LEXICAL)])
+def test_where_a_phrase_leads_scores_fall_from_place_to_place(tmp_path: Path, channels: tuple[Channel, ...]) -> None:
+    """RET-22, ARC-7: what stands first gains what it lacks, as a contribution with a name; the sums still hold."""
+    long = "Something else was told here about many other matters. " * 8
+    texts = [
+        f"{long}And then a dead letter queue came.",
+        "A letter queue is dead: a dead dead letter, a queue of letters, queue.",
+        f"{'Bananas are yellow and grow far away in the south. ' * 8}They met a dead letter queue.",
+        "Dead letters.",
+    ]
+    answer = search(tmp_path, texts, '"dead letter queue"', channels=channels)
+    scores = [result.score for result in answer.results]
+    assert set(shown(answer)[:2]) == {0, 2}
+    assert scores == sorted(scores, reverse=True)
+    gained = [{each.name: each.amount for each in result.contributions}.get(STANDS_FIRST) for result in answer.results]
+    assert gained[0] == gained[1]
+    assert gained[0] is not None
+    assert gained[0] > 0.0
+    assert gained[2:] == [None] * len(gained[2:])
+    assert "in quotes" in sentence_of(STANDS_FIRST)
 
 
 PASTED = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from os import PathLike
 from pathlib import Path
 
@@ -41,11 +41,11 @@ def index(
     return outcome
 
 
-@contextmanager
-def open_searcher(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> Iterator[Searcher]:
+def open_searcher(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> Searcher:
     """A searcher over what is live in a store. Open one per process and keep it; threads may share it.
 
-    Opening loads the encoder and the indexes. New generations and new beliefs reach searches while it is open.
+    Opening loads the encoder and the indexes. New generations and new beliefs reach searches until its `close()`, or
+    the end of a `with`.
 
     Args:
         assignments: Settings as "section.key=value".
@@ -53,15 +53,16 @@ def open_searcher(store: str | PathLike[str], *, assignments: Sequence[str] = ()
     Raises:
         WeftError: Nothing is live in the store, or it is damaged.
     """
-    with opened(_settings(store, assignments)) as searcher:
-        yield searcher
+    undo = ExitStack()
+    return undo.enter_context(opened(_settings(store, assignments))).releasing(undo.close)
 
 
-@contextmanager
-def open_query_log(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> Iterator[QueryLog]:
-    """The query log of a store: its `emit(answer)` never waits. `weft queries` and the nightly job read it."""
-    with QueryLog(Path(store), _settings(store, assignments).query_log) as log:
-        yield log
+def open_query_log(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> QueryLog:
+    """The query log of a store: its `emit(answer)` never waits. `weft queries` and the nightly job read it.
+
+    What was told last is written by its `close()`, or at the end of a `with`.
+    """
+    return QueryLog(Path(store), _settings(store, assignments).query_log)
 
 
 def declare(store: str | PathLike[str], start: str, kind: str, end: str, *, retract: bool = False) -> None:

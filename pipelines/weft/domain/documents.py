@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING, overload
 
 from weft.domain.links import Link
 
@@ -16,6 +17,23 @@ class Domain(StrEnum):
     ACADEMIC = "academic"
     HISTORY = "history"
     GENERAL = "general"
+
+
+if TYPE_CHECKING:
+
+    class DomainField:
+        """A field that takes the name of a domain as plain text, too, and holds the domain: for type checkers alone."""
+
+        @overload
+        def __get__(self, holder: None, kind: type) -> DomainField: ...
+        @overload
+        def __get__(self, holder: object, kind: type) -> Domain | None: ...
+        def __get__(self, holder: object | None, kind: type) -> DomainField | Domain | None: ...
+        def __set__(self, holder: object, domain: str | None) -> None: ...
+
+    NO_DOMAIN = DomainField()
+else:
+    DomainField, NO_DOMAIN = Domain | None, None
 
 
 COMMITTED_AT = "committed_at"

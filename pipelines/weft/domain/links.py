@@ -74,7 +74,7 @@ class Relation:
     at: float | None = None  # when it was said, seconds since the epoch; None where that is not known
 
 
-_IN_WORDS = {
+_RELATION_WORDS = {
     LinkKind.CAUSED: ("caused", "caused by"),
     LinkKind.DERIVED_FROM: ("derived from", "source of"),
     LinkKind.ENABLED: ("enabled", "enabled by"),
@@ -100,7 +100,7 @@ class RelatedDocument(msgspec.Struct, frozen=True):
     def says(self) -> str:
         """What the result has to do with it, in words."""
         return (
-            f"{_IN_WORDS[self.kind][self.inward]} {self.uri}"
+            f"{_RELATION_WORDS[self.kind][self.inward]} {self.uri}"
             if self.direct
             else f"in one contradiction with {self.uri}"
         )

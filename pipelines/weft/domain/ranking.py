@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 
 from weft.domain.chunks import Context, MadeBy
-from weft.domain.documents import Domain
+from weft.domain.documents import NO_DOMAIN, Domain, DomainField
 from weft.domain.errors import InvalidEventError
 from weft.domain.ids import ContentHash, GenerationId, VersionName
 from weft.domain.lesson_match import ChosenLesson
@@ -111,7 +111,8 @@ class Query:
     Attributes:
         query_id: Under which what was shown and what became of it are joined; a new one unless it is given.
         k: Results, from 1 to 1,000.
-        domain: Whose weights rank the answer; None takes the weights of each candidate's own domain.
+        domain: Whose weights rank the answer, a `Domain` or its name, such as "code"; None takes the weights of
+            each candidate's own domain.
         explore: Draw the weights from their posterior (Thompson) instead of taking the mean; seeded by `query_id`.
         filters: Metadata that a document must have, value by name (RET-4).
         adaptive: The router decides over channels and over the number of results, which is then at most `k` (RET-2).
@@ -133,7 +134,7 @@ class Query:
     text: str
     query_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     k: int = 10
-    domain: Domain | None = None
+    domain: DomainField = NO_DOMAIN
     model: str = ANY
     agent: str = ANY
     intent: str = ANY
@@ -236,9 +237,9 @@ class AnswerToken(NamedTuple):
 
 
 def _no_token(text: str) -> InvalidEventError:
-    excerpt = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… of {len(text):,} characters"
+    head = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… of {len(text):,} characters"
     expected = "expected the token of an answer, as `Answer.token` and `weft search --json` hold it"
-    return InvalidEventError("invalid_token", f"{expected}, found {excerpt!r}: pass it on whole and unchanged")
+    return InvalidEventError("invalid_token", f"{expected}, found {head!r}: pass it on whole and unchanged")
 
 
 class ChannelHit(msgspec.Struct, frozen=True, gc=False):
@@ -368,7 +369,8 @@ class RankedResult(msgspec.Struct, frozen=True, kw_only=True):
     def score(self) -> float:
         """Sum of the contributions; there is no other definition of the score (RET-18).
 
-        Of learned weights and signals it is at most 1; what further chunks of the document add comes on top (RET-11).
+        Of learned weights and signals it is at most 1; what further chunks of the document add comes on top (RET-11),
+        and what lifts those that stand first for a phrase or a +word (RET-22).
         """
         return math.fsum(contribution.amount for contribution in self.contributions)
 

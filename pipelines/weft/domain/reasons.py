@@ -15,6 +15,9 @@ CONTENT, QUESTION, OWN = "content", "question", "own_word"
 SUPERSEDED = "superseded"
 """Name of the contribution by which a result falls to just below what supersedes it."""
 
+STANDS_FIRST = "stands_first"
+"""Name of the contribution that lifts what holds a query's phrase or +word above the best of what does not."""
+
 
 class NewcomerVerdicts(msgspec.Struct, frozen=True):
     """What those called a result who are new, and too many on one day to count one by one (FBK-13)."""
@@ -112,6 +115,7 @@ _SIGNALS = {
     "momentum": "more is linked to it than was",
     "passage": "what stands beside it matches best",
     "mpab": "more of the same document matches",
+    STANDS_FIRST: "it holds what the query puts in quotes or behind a plus",
     CONTENT: "it was right for other questions",
 }
 _CALLED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
@@ -11,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import partial
 from types import TracebackType
+from typing import Self
 
 from weft.domain.errors import ForkedError, StoreError
 from weft.domain.ids import SessionId
@@ -118,6 +120,8 @@ class Searcher:
         self._key = key
         self._lessons = lessons
         self._lock = threading.Lock()
+        self._closed = False
+        self._release: Callable[[], None] | None = None
         self._threads = ThreadPoolExecutor(settings.channel_threads, thread_name_prefix="search")
         self._looking = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looked: Future[None] | None = None
@@ -129,6 +133,13 @@ class Searcher:
     def search(self, query: Query) -> Answer:
         """Answer one query."""
         return self.search_many([query])[0]
+
+    async def asearch(self, query: Query) -> Answer:
+        """Answer one query in a thread, while the event loop goes on.
+
+        Whoever is cancelled, as by a deadline, waits no longer; the search ends by itself, and others do not mind.
+        """
+        return await asyncio.to_thread(self.search, query)
 
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """Answer queries from one snapshot, sharing encoder and FAISS batches.
@@ -170,13 +181,26 @@ class Searcher:
             self._look(self._clock())
 
     def close(self) -> None:
-        """Wait for running searches and release the threads; nothing in a forked process, which has none of them."""
+        """Wait for running searches, and release the threads and what it was opened with; closed again, it stays so.
+
+        In a forked process nothing happens: its threads stayed in the other one.
+        """
         if os.getpid() != _opened_in[0]:
+            return
+        self._closed = True
+        if (release := self._release) is not None:
+            self._release = None
+            release()  # closes this once more, and then what it was opened with
             return
         self._looking.shutdown()
         self._threads.shutdown()
 
-    def __enter__(self) -> Searcher:
+    def releasing(self, release: Callable[[], None]) -> Self:
+        """The same searcher, which when it is closed also undoes what it was opened with."""
+        self._release = release
+        return self
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -185,6 +209,10 @@ class Searcher:
         self.close()
 
     def _now(self) -> tuple[Pipeline, float]:
+        if self._closed:
+            raise RuntimeError(
+                "expected an open searcher, found one that was closed: open one per process, and close it at the end"
+            )
         now = self._clock()
         # Ages count in whole steps, so that the same query soon asked again has the same answer, to the last bit.
         return self._current(now).pipeline, now - now % self._settings.time_step_s

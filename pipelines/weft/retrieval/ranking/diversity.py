@@ -11,7 +11,7 @@ from scipy.sparse import coo_matrix, csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.ranking import Channel
-from weft.domain.reasons import SUPERSEDED
+from weft.domain.reasons import STANDS_FIRST, SUPERSEDED
 from weft.retrieval.ranking.batch import CHANNELS, RankingBatch, best_first
 from weft.retrieval.ranking.signals import may_answer
 from weft.retrieval.settings import SEARCHING, DiversitySettings, FusionMode, RetrievalSettings
@@ -96,7 +96,33 @@ def diverse(
     tuned, learned = settings.diversity, settings.fusion is FusionMode.LEARNED
     chosen = marginal(candidates, tuned, relations.opposed) if learned else candidates
     shown = _head(chosen, settings, passes)
-    return after_successors(shown, candidates, relations.newer) if learned else shown
+    return lifted_first(after_successors(shown, candidates, relations.newer) if learned else shown)
+
+
+def lifted_first(shown: RankingBatch) -> RankingBatch:
+    """Results of which those that stand first have all gained what the least of them lacks to the best of the others.
+
+    So scores fall from place to place, and say by how much the query's own signs decided over them (RET-22).
+    """
+    if (first := shown.merged.first) is None:
+        return shown
+    stands, total = first[shown.number], shown.total
+    gained = np.full(len(shown), np.nan)
+    for _, lines in shown.queries:
+        ahead, behind = total[lines][stands[lines]], total[lines][~stands[lines]]
+        if len(ahead) and len(behind) and (lacking := behind.max() - ahead.min()) > 0.0:
+            gained[lines][stands[lines]] = lacking
+    if np.isnan(gained).all():
+        return shown
+    while True:  # a sum is rounded once more: until none of them is below the others to the last bit
+        lifted, short = shown.add_term(STANDS_FIRST, gained, 1.0), False
+        for _, lines in shown.queries:
+            own = ~np.isnan(gained[lines])
+            if own.any() and lifted.total[lines][own].min() < (best := total[lines][~stands[lines]].max()):
+                gained[lines][own] += np.spacing(np.maximum(np.abs(best), gained[lines][own]))
+                short = True
+        if not short:
+            return lifted
 
 
 def _head(chosen: RankingBatch, settings: RetrievalSettings, passes: Passes) -> RankingBatch:
