@@ -23,7 +23,7 @@ from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from weft.runtime.ray.cluster import connect
 from weft.settings import load_settings
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
 
 QUESTIONS = Path(__file__).resolve().parent.parent / "evaluation" / "questions" / "one_word_changed.tsv"
 

@@ -16,6 +16,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.reports import evaluate
 from weft.cli.searches import search
 from weft.domain.events import Impression
+from weft.domain.ranking import AnswerToken
 from weft.domain.signatures import SigningKey
 from weft.evaluation.measures.beir import read_dataset
 from weft.feedback.events.codec import decode
@@ -259,7 +260,7 @@ def test_with_a_key_what_was_shown_is_signed_and_its_answer_has_a_token(
         values = chain.from_iterable(whole_log(broker.bootstrap, settings.feedback.topic, 2))
     answer, key = json.loads(printed.out), SigningKey(secret)
     assert "teach" not in printed.err
-    assert answer["token"] == key.query_token(answer["query_id"], "ada")
+    assert AnswerToken.read(answer["token"]).token == key.query_token(answer["query_id"], "ada")
     (value,) = [value for value in values if answer["query_id"].encode() in value]
     content, _, rest = value.rpartition(b',"signature":"')
     assert rest == key.signature(content).encode() + b'"}'
