@@ -105,6 +105,7 @@ def test_domains_are_named_by_plain_texts() -> None:
             wrong()
 
 
+@pytest.mark.slow
 def test_the_code_of_users_passes_strict_types(tmp_path: Path) -> None:
     """OPS-8a: the plain forms, as mypy sees them."""
     code = tmp_path / "application.py"

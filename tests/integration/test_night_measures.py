@@ -57,6 +57,7 @@ def night(settings: Settings, capsys: pytest.CaptureFixture[str]) -> dict[str, A
     return summary
 
 
+@pytest.mark.slow
 def test_nights_measure_and_curves_grow(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     """EVA-4, CON-8: from the first night on, on own questions; the gate decides by judged ones once there are any."""
     root, today = Path(settings.storage.root), day_of(system_clock())

@@ -95,6 +95,7 @@ def test_a_store_makes_its_questions_as_it_is_indexed(settings: Settings) -> Non
         assert not any(question.text in text for name, text in texts.items() if name != question.content_hash)
 
 
+@pytest.mark.slow
 def test_masks_that_hide_nothing_change_nothing(settings: Settings) -> None:
     """EVA-4: vectors, tokens and words of masked contents take their places among all others, but for rounding."""
     questions = stored_questions(live(settings))
