@@ -233,9 +233,9 @@ def answering_of(
     marked: float,
     common: MatchFeatures = MatchFeatures(),  # noqa: B008  a value
 ) -> Answering | None:
-    """The greatest threshold that at most a share of a store's own questions falls short of, shrunk towards `common`.
+    """The greatest threshold that at most a share of a store's own questions falls short of, and `common` at most.
 
-    The threshold lies in the middle of the two; where `common` names none, what is the store's own holds alone.
+    Where `common` names none, what is the store's own holds alone.
 
     Returns:
         None where questions are too few for it: there have to be 1 / `marked`.
@@ -244,12 +244,12 @@ def answering_of(
         >>> own = [MatchFeatures(dense=each) for each in (0.5, 0.4, 0.7, 0.6)]
         >>> answering_of(own, [MatchFeatures(dense=0.3), MatchFeatures(dense=0.45)], marked=0.25)
         Answering(meaning=0.4, words=None, bound=0.5, probes=2, near=None, confidence=None, marked=0.25)
-        >>> answering_of(own, [], marked=0.25, common=MatchFeatures(dense=0.5)).meaning
-        0.45
+        >>> answering_of(own, [], marked=0.25, common=MatchFeatures(dense=0.3)).meaning
+        0.3
         >>> answering_of(own, [], marked=0.2)
     """
     meaning, words, near = (
-        _shrunk(_least([getattr(match, scale) for match in own], marked), getattr(common, scale)) for scale in MEASURED
+        _bounded(_least([getattr(match, scale) for match in own], marked), getattr(common, scale)) for scale in MEASURED
     )
     if meaning is None and words is None:
         return None
@@ -258,8 +258,8 @@ def answering_of(
     return replace(fitted, bound=sum(passed) / len(passed) if passed else 1.0)
 
 
-def _shrunk(own: float | None, common: float | None) -> float | None:
-    return own if own is None or common is None else (own + common) / 2.0
+def _bounded(own: float | None, common: float | None) -> float | None:
+    return own if own is None or common is None else min(own, common)
 
 
 def _least(values: Sequence[float | None], marked: float) -> float | None:
