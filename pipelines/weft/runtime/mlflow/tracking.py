@@ -72,6 +72,7 @@ class Tracking:
     def of(cls, settings: TrackingSettings, store: Path) -> Tracking:
         """The tracking that settings name, by default SQLite in the store."""
         os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")  # stdout carries a job's JSON
+        os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")  # of a single file
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", str(HTTP_TIMEOUT_S))
         os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", _HTTP_RETRIES)
         folder = store.resolve() / "mlflow"
