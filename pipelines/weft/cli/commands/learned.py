@@ -14,7 +14,6 @@ import typer
 from rich.table import Column
 
 from weft.app.learned_page import page_of
-from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows
@@ -29,6 +28,7 @@ from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves, read_all
 from weft.retrieval.answer.trace import snippet
 from weft.runtime.clock import stamp, system_clock
+from weft.runtime.mlflow.runs import tracking_of
 from weft.runtime.pages import number
 from weft.runtime.process import login
 
@@ -266,10 +266,11 @@ def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, E
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
     if version in {PRIORS, PRIORS_VERSION}:
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
-    name = catalog.pointer().learned if version == LIVE else VersionName(version)
+    pointer = catalog.pointer()
+    name = pointer.learned if version == LIVE else VersionName(version)
     state = None if name is None else catalog.learned.read(name)
     if version == LIVE or state is None:
-        evidence, now = catalog.live.evidence(), system_clock()
+        evidence, now = catalog.live.evidence(pointer), system_clock()
     else:
         evidence, now = state.evidence, state.created_at
     return believed(priors, LearnedVersion(evidence, {} if state is None else state.parts), now=now), evidence
