@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.domain.arrays import Floats
-from weft.learning.observe.newcomers import are_new, capped_weights, newcomer_shares
+from weft.learning.observe.allowances import are_new, capped_weights, newcomer_shares
 
 statements = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3), st.integers(0, 3)), max_size=60)
 """Who, on which day, about what."""

@@ -14,6 +14,7 @@ import typer
 from rich.table import Column
 
 from weft.app.learned_page import page_of
+from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows
@@ -28,7 +29,6 @@ from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves, read_all
 from weft.retrieval.answer.trace import snippet
 from weft.runtime.clock import stamp, system_clock
-from weft.runtime.mlflow.runs import tracking_of
 from weft.runtime.pages import number
 from weft.runtime.process import login
 

@@ -35,7 +35,7 @@ from weft.learning.lessons.rows import (
     TEXT,
     WORD,
 )
-from weft.learning.observe.newcomers import newcomer_shares
+from weft.learning.observe.allowances import newcomer_shares
 from weft.learning.recency import recency
 from weft.learning.uses import UseColumns, numbered
 

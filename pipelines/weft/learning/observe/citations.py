@@ -13,7 +13,7 @@ from weft.domain.ids import ContentHash
 from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.document_priors import InternalScale
 from weft.learning.evidence import MICRO, Evidence
-from weft.learning.observe.newcomers import newcomer_shares
+from weft.learning.observe.allowances import newcomer_shares
 from weft.learning.observe.verdicts import is_good
 from weft.learning.parameters import INCLUSION, REFERENCE
 from weft.learning.uses import UseColumns, Uses, numbered

@@ -18,7 +18,7 @@ import numpy as np
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.families.random_effect import learned_variance
-from weft.learning.observe.newcomers import are_new, newcomer_shares
+from weft.learning.observe.allowances import are_new, newcomer_shares
 from weft.learning.observe.verdicts import QUESTION, VERDICT, VerdictBin
 from weft.learning.parameters import NEGATIVE, POSITIVE
 from weft.learning.priors import OutcomePrior

@@ -11,7 +11,7 @@ import numpy as np
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.documents import Domain
 from weft.domain.ranking import Channel, Signal, WeightBelief
-from weft.learning.observe.newcomers import capped_weights
+from weft.learning.observe.allowances import capped_weights
 from weft.learning.observe.precedents import Precedents, VerdictTable
 from weft.retrieval.channels.run import Hits, Ranked, ScoreRows, VectorLookup
 from weft.retrieval.query.understanding import Plan
