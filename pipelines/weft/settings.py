@@ -30,7 +30,7 @@ from weft.ingestion.settings import IngestSettings, SourceSettings
 from weft.learning.priors import Priors
 from weft.lessons.settings import LessonSettings
 from weft.retrieval.settings import RetrievalSettings
-from weft.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
+from weft.runtime.settings import ClusterSettings, KafkaSettings, ServeSettings, TrackingSettings
 from weft.runtime.storage.errors import advice_on
 from weft.shared_settings import keep_shared, read_shared, require_agreement
 
@@ -75,6 +75,7 @@ class Settings(Section):
     query_log: QueryLogSettings
     consolidation: ConsolidationSettings
     extraction: ExtractionSettings
+    serve: ServeSettings
     sources: tuple[SourceSettings, ...]
 
     @property

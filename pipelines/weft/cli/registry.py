@@ -32,6 +32,9 @@ COMMANDS: Mapping[str, Command] = {
     "search": Command("searches.search:search", "Search what is live in the store."),
     "ask": Command("searches.ask:ask", "Ask one question after the other, and say what the results are worth."),
     "tell": Command("searches.tell:tell", "Name the right answer to a question, or a wrong one."),
+    "serve": Command(
+        "commands.serve:serve", "Serve a store over HTTP, with a console for browsers; Ctrl-C ends it.", narrates=True
+    ),
     "update": Command(
         "commands.update:update",
         "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",

@@ -21,6 +21,7 @@ import typer
 
 from weft.app.log_evaluation import ringing
 from weft.app.night import asking_night, run_night
+from weft.app.status import note_night
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import Result
@@ -28,6 +29,7 @@ from weft.cli.console.terminal import note, warn
 from weft.cli.reports.indexing import watch_lines
 from weft.consolidation.candidate import Adopted, learned_by
 from weft.consolidation.night import Night, NightStep
+from weft.runtime.clock import system_clock
 from weft.settings import Settings, require_store
 
 
@@ -44,6 +46,8 @@ def consolidate(
     with asking_night(settings, waits=note, watch=watch_lines()) as night:
         summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)
+    if not dry_run:
+        note_night(Path(settings.storage.root), summary, alarms, at=system_clock())
     for alarm in alarms:
         warn(f"⚠ {alarm.name}: {alarm.says}")
     return Result([{**summary, "alarms": [alarm.as_json() for alarm in alarms]}], [])

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.cli.commands.learned import content_names
+from weft.app.beliefs import content_names
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, Shown, markup
 from weft.cli.console.terminal import visible

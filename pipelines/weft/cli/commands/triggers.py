@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from weft.app.beliefs import content_names
 from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
-from weft.cli.commands.learned import content_names
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
 from weft.cli.console.output import Result, rows
 from weft.domain.errors import StoreError

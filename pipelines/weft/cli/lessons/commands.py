@@ -8,13 +8,13 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from weft.app.lessons.operations import lesson_of, lesson_sender
 from weft.app.lessons.pairs import open_pairs
-from weft.app.lessons.view import live_lessons
+from weft.app.lessons.view import lesson_document, live_lessons, noted, prompted, to_review, with_texts
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
 from weft.cli.console.output import Result, Shown, rows
@@ -22,18 +22,14 @@ from weft.cli.console.terminal import moment, note, reading, visible
 from weft.cli.lessons import hook, telling
 from weft.cli.lessons.telling import LessonArgument, Session, first_event_notes
 from weft.domain.errors import InvalidLessonError
-from weft.domain.events import InjectedLesson
 from weft.domain.ids import principal_fingerprint
 from weft.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
-from weft.domain.lesson_match import ChosenLesson
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.learning.lessons.measures import confidence_bands
 from weft.learning.lessons.rows import LessonNote
-from weft.lessons.finding import LessonFinder, ToolUse, finder_of
+from weft.lessons.finding import ToolUse
 from weft.lessons.markdown import from_markdown, to_markdown
-from weft.lessons.prompt import MOST_LESSONS, estimated_tokens, prompt_form
 from weft.lessons.sensitive import require_storable
-from weft.runtime.clock import SECONDS_PER_DAY, stamp
 from weft.settings import Settings, require_store
 
 
@@ -122,13 +118,13 @@ def list_lessons(
     beliefs = _beliefs(options.settings())
     listed = [
         (belief, text)
-        for belief, text in _with_texts(beliefs)
+        for belief, text in with_texts(beliefs)
         if status in {None, belief.status} and section in {None, text.section}
     ]
     listed.sort(key=lambda row: (-row[0].p_good, row[0].id))
     return rows(
         listed[:limit],
-        document=lambda row: _document(*row),
+        document=lambda row: lesson_document(*row),
         columns=_COLUMNS,
         texts=lambda row: _texts(*row),
         after=[f"{len(listed):,} lessons"],
@@ -142,10 +138,8 @@ def review(options: CommonOptions, limit: Limit = 20) -> Result:
     settings = options.settings()
     beliefs = _beliefs(settings)
     pairs = list(open_pairs(beliefs, settings))
-    uncertain = {LessonStatus.NEEDS_VALIDATION, LessonStatus.DORMANT}
-    open_ = [row for row in _with_texts(beliefs) if row[0].status in uncertain and row[0].representative == row[0].id]
-    open_.sort(key=lambda row: (row[0].p_good, -row[0].first_day, row[0].id))
-    documents = [{**_document(belief, text), "can": _can(belief)} for belief, text in open_[:limit]]
+    open_ = to_review(beliefs)
+    documents = [{**lesson_document(belief, text), "can": _can(belief)} for belief, text in open_[:limit]]
 
     def shown() -> Iterator[Shown]:
         for belief, text in open_[:limit]:
@@ -168,8 +162,8 @@ def show(lesson: LessonArgument, options: CommonOptions) -> Result:
     beliefs = _beliefs(options.settings())
     belief = lesson_of(beliefs, lesson)
     text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
-    noted = [_noted(each) for each in history]
-    facts = {**_document(belief, text), "history": noted}
+    noted = [noted(each) for each in history]
+    facts = {**lesson_document(belief, text), "history": noted}
     return Result([facts], _page(belief, text, history))
 
 
@@ -205,25 +199,21 @@ def prompt(
     settings = options.settings(bootstrap=bootstrap)
     use = ToolUse(tool, tuple(file or ()), context)
     rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
-    chosen = _finder(settings).find(use, limit=MOST_LESSONS, rng=rng)
-    most = settings.lessons.prompt.budget if budget is None else budget
-    form = prompt_form([each.match.believed for each in chosen], budget=most, count_tokens=estimated_tokens)
-    shown = [each for each in chosen if each.match.believed.lesson.id in set(form.shown)]
+    told = prompted(_beliefs(settings), settings, use, budget=budget, rng=rng)
     injection = None
-    if record and shown:
+    if record and told.shown:
         injection = uuid.uuid4().hex
         with lesson_sender(settings, principal, session) as sender:
             sender.producer.lessons_injected(
                 sender.session or f"injection-{injection}",
                 injection,
-                [_injected(each) for each in shown],
+                told.injected(),
                 principal=sender.principal,
                 tool=tool or None,
             )
-    outcomes = [{"lesson_id": each.match.believed.lesson.id, "why": each.why} for each in shown]
-    facts = {"text": form.text, "tokens": form.tokens, "injection_id": injection, "lessons": outcomes}
-    whys = [visible(f"{each['lesson_id']}: {each['why']}") for each in outcomes if explain]
-    return Result([facts], [*([form.text] if form.text else []), *whys])
+    facts = told.to_dict(injection)
+    whys = [visible(f"{each['lesson_id']}: {each['why']}") for each in facts["lessons"] if explain]
+    return Result([facts], [*([told.form.text] if told.form.text else []), *whys])
 
 
 @lessons.command("hook")
@@ -266,7 +256,7 @@ def calibration(options: CommonOptions) -> Result:
 @command
 def export_lessons(options: CommonOptions, status: Status = None) -> Result:
     """All lessons as a page of Markdown that `import` reads, edited or not; or as JSON lines with what is believed."""
-    every = [row for row in _with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
+    every = [row for row in with_texts(_beliefs(options.settings())) if status in {None, row[0].status}]
     every.sort(key=lambda row: (row[1].section, -row[0].p_good))
     retired = {text.id for of, text in every if of.status is LessonStatus.RETIRED}
     return Result(
@@ -307,23 +297,13 @@ def _existing(settings: Settings) -> tuple[dict[str, Lesson], set[str]]:
     """Lessons of the store by id, and which of them are out of use; none where there is no store yet."""
     if not Path(settings.storage.root).is_dir():
         return {}, set()
-    of_store = list(_with_texts(_beliefs(settings)))
+    of_store = list(with_texts(_beliefs(settings)))
     retired = {str(belief.id) for belief, _ in of_store if belief.status is LessonStatus.RETIRED}
     return {belief.id: lesson for belief, lesson in of_store}, retired
 
 
-def _finder(settings: Settings) -> LessonFinder:
-    weights, stated = settings.priors.lessons.relevance, settings.lessons
-    return finder_of(_beliefs(settings), weights, stated.duplicates)
-
-
 def _beliefs(settings: Settings) -> LessonBeliefs:
     return live_lessons(Catalog(require_store(settings)), settings)
-
-
-def _with_texts(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
-    texts = beliefs.lessons()
-    return [(belief, texts[belief.id]) for belief in beliefs.all() if belief.id in texts]
 
 
 def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:
@@ -331,32 +311,6 @@ def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:
     spread = f"{(belief.upper - belief.lower) / 2:.2f}"
     numbers = (f"{belief.p_good:.2f}", spread, str(belief.sayings), str(belief.injected), str(helpful), str(harmful))
     return (belief.id, belief.status.value, *numbers, text.section, text.content)
-
-
-def _document(belief: LessonBelief, text: Lesson | None) -> dict[str, Any]:
-    return {
-        "id": belief.id,
-        **({} if text is None else text.as_fields()),
-        "priority": belief.priority.value,
-        "source": belief.source.value,
-        "p_good": round(belief.p_good, 4),
-        "interval": [round(belief.lower, 4), round(belief.upper, 4)],
-        "first_confidence": round(belief.prior, 4),
-        "status": belief.status.value,
-        "reason": belief.reason,
-        "outcomes": {result.value: count for result, count in belief.counts.items()},
-        "observations": round(belief.observations, 3),
-        "said": belief.sayings,
-        "injected": belief.injected,
-        "representative": belief.representative,
-        "first_day": _day(belief.first_day),
-        "last_day": _day(belief.last_day),
-        "injected_day": None if belief.injected_day is None else _day(belief.injected_day),
-    }
-
-
-def _day(day: int) -> str:
-    return stamp(day * SECONDS_PER_DAY)[:10]
 
 
 def _sides(belief: LessonBelief) -> tuple[int, int]:
@@ -384,11 +338,6 @@ def _conditions(text: Lesson) -> str:
     return "for " + "; ".join(named) if stated else "wherever its words fit"
 
 
-def _noted(note: LessonNote) -> dict[str, Any]:
-    facts = {name: getattr(note, name) for name in note.__struct_fields__}
-    return {name: value for name, value in facts.items() if value != ""}
-
-
 _LINKS = {"alias": "is one with", "apart": "is not one with", "revise": "is said instead of"}
 
 
@@ -401,8 +350,3 @@ def _story(note: LessonNote, shown: str) -> str:
     sayings = [note.span and f"“{note.span}”", note.why and one_line(note.why)]
     details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
     return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
-
-
-def _injected(chosen: ChosenLesson) -> InjectedLesson:
-    believed = chosen.match.believed
-    return InjectedLesson(lesson_id=believed.lesson.id, propensity=chosen.propensity, p_good=believed.p_good)

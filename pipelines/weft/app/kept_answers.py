@@ -1,0 +1,78 @@
+"""The answers of a service, kept for whoever asks later why a result stands where it does (OPS-5)."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from weft.domain.ranking import Answer, principal_of
+from weft.runtime.clock import Clock, system_clock
+
+PLACE = Path("logs/answers.sqlite")
+"""Below a store."""
+
+MOST = 20_000
+"""Answers that are kept, the newest: some 150 MB of ten results each."""
+
+_PRUNED_EVERY = 500  # answers: taking out costs more than putting in
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Answer)
+_TABLE = """
+CREATE TABLE IF NOT EXISTS answers (
+  query_id TEXT PRIMARY KEY, at REAL NOT NULL, principal TEXT NOT NULL, answer BLOB NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class KeptAnswers:
+    """Answers by the id of their query. Processes and threads share the file; what a crash takes is never needed."""
+
+    def __init__(self, root: Path, *, most: int = MOST, clock: Clock = system_clock) -> None:
+        self._path = root / PLACE
+        self._most = most
+        self._clock = clock
+        self._since_pruned = 0
+        self._lock = threading.Lock()
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(self._path, timeout=10.0, isolation_level=None, check_same_thread=False)
+        self._path.chmod(0o600)
+        for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=OFF", _TABLE):
+            self._connection.execute(statement)
+
+    def keep(self, answers: Sequence[Answer]) -> None:
+        """Keep answers in place of any with the same ids."""
+        now = self._clock()
+        rows = [
+            (each.query.query_id, now, principal_of(each.query), zlib.compress(_encoder.encode(each), 1))
+            for each in answers
+        ]
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", rows)
+            self._since_pruned += len(rows)
+            if self._since_pruned >= _PRUNED_EVERY:
+                self._since_pruned = 0
+                newest = "SELECT at FROM answers ORDER BY at DESC LIMIT 1 OFFSET ?"
+                self._connection.execute(f"DELETE FROM answers WHERE at <= ({newest})", (self._most,))  # noqa: S608
+            self._connection.execute("COMMIT")
+
+    def of(self, query_id: str) -> Answer | None:
+        """The answer to a query; None where it is not kept."""
+        with self._lock:
+            found = self._connection.execute("SELECT answer FROM answers WHERE query_id = ?", (query_id,)).fetchone()
+        return None if found is None else _decoder.decode(zlib.decompress(found[0]))
+
+    def forget(self, principal: str) -> int:
+        """Take out the answers that a principal was given (OPS-13a); how many there were."""
+        with self._lock:
+            return self._connection.execute("DELETE FROM answers WHERE principal = ?", (principal,)).rowcount
+
+    def close(self) -> None:
+        """Release the file."""
+        with self._lock:
+            self._connection.close()

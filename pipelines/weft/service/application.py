@@ -1,0 +1,89 @@
+"""The application: routes behind the gate (OPS-5). uvicorn runs it, and so does Ray Serve."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from weft import __version__
+from weft.service import problems
+from weft.service.gate import Gate, scope_needed
+from weft.service.problems import Problem
+from weft.service.routes import feedback, health, lessons, searching, versions
+from weft.service.state import Service
+
+ROUTERS: Sequence[APIRouter] = (
+    searching.router,
+    feedback.router,
+    lessons.router,
+    versions.router,
+    health.router,
+)
+
+_SAYS = "Retrieval that learns: search, say what was good, and see why anything ranks where it does."
+
+
+def create_application(service: Service) -> FastAPI:
+    """The application over a service. It begins the search processes when it starts, and ends them when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.searches.start()
+        try:
+            yield
+        finally:
+            service.draining = True
+            await service.searches.close()
+
+    application = FastAPI(
+        title="weft",
+        version=__version__,
+        description=_SAYS,
+        lifespan=lifespan,
+        docs_url=None,  # its page would load scripts of another host
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={"default": {"model": Problem, "description": "What went wrong.", "content": _PROBLEM}},
+    )
+    application.state.service = service
+    problems.handle(application)
+    for router in ROUTERS:
+        application.include_router(router)
+    application.openapi = lambda: _described(application)  # type: ignore[method-assign]
+    application.add_middleware(
+        Gate,
+        tokens=service.tokens,
+        metrics=service.metrics,
+        per_s=service.settings.serve.requests_per_s,
+        sessions=service.sessions,
+    )
+    service.metrics.watch(service.searches, service.facts, service.events)
+    return application
+
+
+_PROBLEM = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def _described(application: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with the token and the scope that each route needs."""
+    if application.openapi_schema is None:
+        schema = get_openapi(
+            title=application.title,
+            version=application.version,
+            description=application.description,
+            routes=application.routes,
+        )
+        schema["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, operations in schema["paths"].items():
+            for method, operation in operations.items():
+                operation["responses"]["default"] = {"description": "What went wrong.", "content": _PROBLEM}
+                operation["responses"].pop("422", None)
+                if (needed := scope_needed(method.upper(), path)) is not None:
+                    operation["security"] = [{"token": []}]
+                    operation["description"] += f" Needs a token with scope `{needed}`, where tokens are configured."
+        application.openapi_schema = schema
+    return application.openapi_schema

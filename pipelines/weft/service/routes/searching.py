@@ -1,0 +1,113 @@
+"""Searches, explanations and reranking."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from http import HTTPStatus
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Depends, Path
+from fastapi import Query as Parameter
+from starlette.responses import Response
+
+from weft.domain.ranking import Query
+from weft.service.bodies import (
+    AnySearch,
+    Explained,
+    OneSearch,
+    Page,
+    Pages,
+    RerankDocument,
+    RerankedDocument,
+    RerankRequest,
+    RerankResponse,
+)
+from weft.service.problems import RefusedError
+from weft.service.state import Service, service_of
+from weft.service.worker import Form, Found
+
+router = APIRouter(tags=["search"])
+Shared = Annotated[Service, Depends(service_of)]
+QueryId = Annotated[str, Path(min_length=1, max_length=128)]
+
+_JSON = "application/json"
+_PACKED = "application/vnd.weft.answers+msgpack"
+
+
+async def found(service: Service, queries: list[Query], form: Form) -> list[Found]:
+    """What is found for queries, counted."""
+    try:
+        answers = await service.searches.search(queries, form)
+    except Exception:
+        service.metrics.searches.labels("failed").inc(len(queries))
+        raise
+    for each in answers:
+        service.metrics.searched(each.outcome, each.stages_ms)
+    return list(answers)
+
+
+@router.post(
+    "/v1/search",
+    summary="Search, one question or a batch of them.",
+    response_model=Page | Explained | Pages,
+)
+async def search(body: AnySearch, service: Shared) -> Response:
+    """Answers, best results first. Feedback on an answer takes its `token`."""
+    form = Form.WHOLE if body.explain else Form.PAGE
+    if isinstance(body, OneSearch):
+        (answer,) = await found(service, [_query(body)], form)
+        return Response(answer.body, media_type=_JSON)
+    answers = await found(service, [_query(each) for each in body.queries], form)
+    return Response(b'{"answers":[' + b",".join(each.body for each in answers) + b"]}", media_type=_JSON)
+
+
+def _query(body: OneSearch | Any) -> Query:
+    try:
+        query: Query = body.query()
+    except ValueError as error:
+        raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
+    return query
+
+
+@router.get(
+    "/v1/answers/{query_id}",
+    summary="What every score of an answer was made of.",
+    response_model=Explained,
+)
+async def explanation(query_id: QueryId, service: Shared) -> Response:
+    """The answer as it was given, whole; the newest some thousand are kept."""
+    answer = await asyncio.to_thread(service.kept.of, query_id)
+    if answer is None:
+        raise RefusedError(HTTPStatus.NOT_FOUND, f"expected the id of an answer that is kept, found {query_id!r}")
+    whole = answer.to_dict()
+    for name in ("token", "session_token"):  # they let whoever asked speak of it: others get none here
+        whole.pop(name, None)
+    return Response(msgspec.json.encode(whole), media_type=_JSON)
+
+
+@router.post("/v1/rerank", summary="Put texts in order by how well they answer a query.")
+async def rerank(body: RerankRequest, service: Shared) -> RerankResponse:
+    """In the shape that Cohere's clients send and read: by the cross-encoder of the store, or by meaning alone."""
+    texts = [each if isinstance(each, str) else each.text for each in body.documents]
+    scores = await service.searches.rerank(body.query, texts)
+    order = sorted(range(len(texts)), key=lambda index: (-scores[index], index))[: body.top_n]
+    return RerankResponse(
+        id=uuid.uuid4().hex,
+        results=[
+            RerankedDocument(
+                index=index,
+                relevance_score=scores[index],
+                document=RerankDocument(text=texts[index]) if body.return_documents else None,
+            )
+            for index in order
+        ],
+        meta={"api_version": {"version": "2"}},
+    )
+
+
+@router.get("/v1/places", summary="The URI of a place that somebody names.", response_model=dict[str, str])
+async def place(name: Annotated[str, Parameter(min_length=1, max_length=2048)], service: Shared) -> dict[str, str]:
+    """Such as `README.md#Start`, for a correction that names what was not shown."""
+    return {"uri": await service.searches.locate(name)}
