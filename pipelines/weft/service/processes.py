@@ -31,7 +31,8 @@ FIRST_DEATHS = 3
 """Processes in a row that may end before they are ready; then the service says why, and tries again more slowly."""
 
 _AGAIN_S = 30.0
-_PRELOADED = ("weft.service.worker", "weft.embedding.encoders.encoder")
+_PRELOADED = ("weft.service.worker", "weft.embedding.encoders.encoder", "weft.embedding.encoders.int8_models", "pandas")
+"""What every search process imports: imported once, in the process that they are forked from, it lies in memory once."""
 
 
 class Searches(Protocol):
