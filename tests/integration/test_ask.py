@@ -78,7 +78,9 @@ def sitting(settings: Settings, principal: str = "ada") -> Iterator[ask.AskLoop]
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         who = Query(text="", query_id=new_id(), k=3, principal=principal)
-        yield ask.AskLoop(searcher, producer, log, settings, who)
+        loop = ask.AskLoop(ask.AskedSearcher(searcher, producer, log), who)
+        loop.settings = settings
+        yield loop
 
 
 def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
@@ -151,7 +153,7 @@ def rank_of(result: RankedResult, sat: ask.AskLoop) -> int:
 def learned_and_asked_again(sat: ask.AskLoop, capsys: pytest.CaptureFixture[str]) -> str:
     """What is said of the same question once the updaters have caught up."""
     update.run(sat.settings, local=True, until_caught_up=True)
-    sat.searcher.refresh()
+    sat.asked.follow()
     sat.run(["="])
     return " ".join(capsys.readouterr().out.split())
 

@@ -11,7 +11,9 @@ answered; a file without a single query is refused. With `--bootstrap` what was 
 that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
 ranks it, too. The store remembers what a session asked and was given from one call to the next: a change of topic is
 noticed, and `--repeats` says what becomes of results given before. Answers are kept in the query log (`weft queries
-list`), unless `--set query_log.sample=0`. Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no
+list`), unless `--set query_log.sample=0`. Where `weft serve` serves the store, it is asked; what says something of
+settings, and files of queries, are answered without it. `--server URL`, with the variable WEFT_TOKEN, asks another one,
+`--server none` does without. Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no
 broker, after the answer), 2 usage.
 """
 
@@ -19,8 +21,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,27 +33,26 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from weft.app.searching.replay import answering
-from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import Result, Shown, dim, markup
-from weft.cli.console.terminal import plain, warn
+from weft.cli.console.terminal import note, plain, warn
 from weft.domain.documents import Domain
-from weft.domain.errors import SourceError
+from weft.domain.errors import ServiceError, SourceError
 from weft.domain.ids import QueryId, SessionId
 from weft.domain.ranking import (
     ANY,
+    MOST_RESULTS,
     QUERY_BYTES,
     QUERY_TERMS,
     Answer,
     Channel,
+    FusionMode,
     Query,
     RankedResult,
     Repeats,
+    ResultUnit,
 )
 from weft.domain.reasons import warns
-from weft.evaluation.measures.beir import UniqueLines
-from weft.evaluation.queries.writer import QueryLog
-from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.answer.trace import (
     compared,
     context_lines,
@@ -60,13 +62,14 @@ from weft.retrieval.answer.trace import (
     snippet,
     understanding_line,
 )
-from weft.retrieval.settings import FusionMode, ResultUnit
 from weft.runtime.process import speaker_of
-from weft.runtime.storage.files import text_lines
-from weft.settings import Settings
 
+# What searches without a service imports NumPy, indexes and settings: who asks one does not wait for them.
 if TYPE_CHECKING:
+    from weft.client.http import Client
+    from weft.evaluation.measures.beir import UniqueLines
     from weft.feedback.events.producer import FeedbackProducer
+    from weft.settings import Settings
 
 LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
 
@@ -75,7 +78,7 @@ LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves o
 def search(
     query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
     *,
-    options: CommonOptions,
+    options: ServedOptions,
     queries: Annotated[
         Path | None, typer.Option("--queries", help="File of queries, one a line; .jsonl: JSON objects.")
     ] = None,
@@ -114,17 +117,12 @@ def search(
 ) -> Result:
     """Search what is live in the store."""
     _require_usable(query, queries, repeats, session)
-    settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
-    if k is not None and k > settings.retrieval.depth:
-        deeper = f"--set retrieval.depth={k}"
-        warn(f"each channel finds {settings.retrieval.depth} at most; for more: {deeper}")
-    most = max(settings.retrieval.understanding.router.limits.values())
     wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
     requests = [
         Query(
             text=text,
             query_id=query_id,
-            k=k or most,
+            k=k or MOST_RESULTS,
             adaptive=k is None,
             domain=domain,
             model=model,
@@ -138,16 +136,11 @@ def search(
         )
         for query_id, text in wanted
     ]
-    with (
-        # A session's queries follow one another, each in the light of those before it: that is done here.
-        answering(settings, len(requests) if session is None else 1) as searcher,
-        QueryLog(Path(settings.storage.root), settings.query_log) as log,
-    ):
-        answers = searcher.search_many(requests)
-        for answer in answers:
-            log.emit(answer)
-    if unlogged := log.dropped + log.lost:
-        warn(f"{unlogged} of {len(answers)} answers are not in the query log")
+    own = {"--fusion": fusion, "--channels": channels, "--unit": unit, "--queries": queries, "--bootstrap": bootstrap}
+    answers, settings = _served(options, own, requests), None
+    if answers is None:
+        settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
+        answers = _searched(settings, requests)
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)}"
         warn(f"{of_all} queries were not answered: mend their lines and ask these again")
@@ -155,8 +148,62 @@ def search(
         _records(answers, None if queries is None else refused),
         (each for answer in answers for each in shown(answer, explain=explain, why=why)),
         # Last of all: where there is no broker, what was found is seen all the same.
-        then=partial(_publish, settings, answers) if bootstrap is not None else lambda: None,
+        then=partial(_publish, settings, answers) if settings and bootstrap is not None else lambda: None,
     )
+
+
+def _served(options: ServedOptions, own: Mapping[str, object], requests: Sequence[Query]) -> Sequence[Answer] | None:
+    """What a running service answers; None where none is asked, or the store's own one cannot."""
+    if (client := options.service(own)) is None:
+        return None
+    with client:
+        try:
+            return served_answers(client, requests)
+        except ServiceError as error:
+            if options.server is not None:
+                raise
+            note(f"searched without the service of this store: {error}")
+            return None
+
+
+def served_answers(client: Client, requests: Sequence[Query], *, record: bool = True) -> Sequence[Answer]:
+    """What a service answers. An adaptive query of `MOST_RESULTS` leaves it to the service how many that may be."""
+    from weft.client import calls  # noqa: PLC0415  .1 s: httpx
+
+    stated = [calls.fields_of(each) | ({} if record else {"record": False}) for each in requests]
+    for fields, request in zip(stated, requests, strict=True):
+        if request.adaptive and request.k == MOST_RESULTS:
+            del fields["k"]
+    found = client.send(calls.answers(stated))
+    _warn_of_depth(requests, found.depth)
+    return found.answers
+
+
+def _searched(settings: Settings, requests: Sequence[Query]) -> Sequence[Answer]:
+    """What is found here, noted in the query log."""
+    from weft.app.searching.replay import answering  # noqa: PLC0415
+    from weft.evaluation.queries.writer import QueryLog  # noqa: PLC0415
+
+    _warn_of_depth(requests, settings.retrieval.depth)
+    most = max(settings.retrieval.understanding.router.limits.values())
+    wanted = [replace(each, k=most) if each.adaptive else each for each in requests]
+    with (
+        # A session's queries follow one another, each in the light of those before it: that is done here.
+        answering(settings, 1 if any(each.session_id for each in wanted) else len(wanted)) as searcher,
+        QueryLog(Path(settings.storage.root), settings.query_log) as log,
+    ):
+        answers = searcher.search_many(wanted)
+        for answer in answers:
+            log.emit(answer)
+    if unlogged := log.dropped + log.lost:
+        warn(f"{unlogged} of {len(answers)} answers are not in the query log")
+    return answers
+
+
+def _warn_of_depth(requests: Sequence[Query], depth: int) -> None:
+    asked = max((each.k for each in requests if not each.adaptive), default=0)
+    if asked > depth:
+        warn(f"each channel finds {depth} at most; for more: --set retrieval.depth={asked}")
 
 
 def _records(answers: Sequence[Answer], refused: Sequence[str] | None) -> Iterator[object]:
@@ -269,6 +316,7 @@ def connected(settings: Settings) -> FeedbackProducer:
     """A producer, and a word where anybody could speak for anybody."""
     # Kafka's clients take .2 s to import: only who names a broker waits for them.
     from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
+    from weft.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
 
     producer = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
     if settings.feedback.key is None:
@@ -307,6 +355,9 @@ def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
 def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
     if path is None or not path.is_file():
         raise SourceError(f"expected a file of queries, found none at {path}")
+    from weft.evaluation.measures.beir import UniqueLines  # noqa: PLC0415
+    from weft.runtime.storage.files import text_lines  # noqa: PLC0415
+
     holds_records = path.suffix.lower() == ".jsonl"
     once = UniqueLines("query")
     for number, line in text_lines(path):
