@@ -155,6 +155,7 @@ class Client:
         """
         self._http = httpx.Client(transport=transport, **_options(url, token, timeout_s))
         self._retries = retries
+        self._stated = (url, token, timeout_s)
 
     def __enter__(self) -> Self:
         return self
@@ -165,6 +166,11 @@ class Client:
     def close(self) -> None:
         """Release the connections."""
         self._http.close()
+
+    def asynchronous(self) -> AsyncClient:
+        """The same client for an event loop."""
+        url, token, timeout_s = self._stated
+        return AsyncClient(url, token, timeout_s=timeout_s, retries=self._retries)
 
     def send(self, call: Call[T], *, retries: int | None = None) -> T:
         """What comes of a call of `weft.client.calls`."""

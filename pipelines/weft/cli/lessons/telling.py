@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -172,13 +172,19 @@ def speaking(
             yield LessonSender(producer, speaker_of(principal), session)
             producer.flush()
         return
-    made = ensure_store_and_topic(settings) if first else None
-    if made is not None and made.made is not None:
-        note(f"weft: made a new store in {made.made}")
-    with lesson_sender(settings, principal, session) as sender:
+    with first_event_notes(settings) if first else nullcontext(), lesson_sender(settings, principal, session) as sender:
         yield sender
-    if made is not None:
-        note(f"weft: said; agents are told once updaters run: {made.updaters}")
+
+
+@contextmanager
+def first_event_notes(settings: Settings) -> Iterator[None]:
+    """Says what was made for the first thing that is said of all, and how agents are told it."""
+    first = ensure_store_and_topic(settings)
+    if first is not None and first.made is not None:
+        note(f"weft: made a new store in {first.made}")
+    yield
+    if first is not None:
+        note(f"weft: said; agents are told once updaters run: {first.updaters}")
 
 
 @command
