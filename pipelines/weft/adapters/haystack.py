@@ -37,12 +37,12 @@ class WeftRetriever:
         self._passages = Passages(searches, producer, fields or {})
         self._top_k = top_k
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]  # an extra
     def run(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """Find documents, best first; `top_k` of them, or as many as the component was made for."""
         return {"documents": _documents(self._passages.find(query, top_k or self._top_k))}
 
-    @component.output_types(documents=list[Document])
+    @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]  # an extra
     async def run_async(self, query: str, top_k: int | None = None) -> dict[str, list[Document]]:
         """The same, beside an event loop."""
         return {"documents": _documents(await self._passages.afind(query, top_k or self._top_k))}

@@ -15,7 +15,7 @@ from weft.adapters.passages import Passages, metadata_of
 from weft.domain.ranking import Answer
 
 
-class WeftRetriever(BaseRetriever):
+class WeftRetriever(BaseRetriever):  # type: ignore[misc]  # an extra, which checkers need not have
     """Finds documents by a searcher or a service, and says what was shown.
 
     Attributes:

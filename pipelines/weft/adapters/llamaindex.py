@@ -12,7 +12,7 @@ from weft.adapters.passages import FOR_MODELS, Emits, Passages, Searches, metada
 from weft.domain.ranking import Answer
 
 
-class WeftRetriever(BaseRetriever):
+class WeftRetriever(BaseRetriever):  # type: ignore[misc]  # an extra, which checkers need not have
     """Finds nodes by a searcher or a service, and says what was shown."""
 
     def __init__(

@@ -193,6 +193,10 @@ class Client:
         """
         return self.search_many([query])[0]
 
+    async def asearch(self, query: Query) -> Answer:
+        """The same in a thread, while the event loop goes on; `AsyncClient` needs none."""
+        return await asyncio.to_thread(self.search, query)
+
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """The answers to at most 100 queries, all from one snapshot."""
         return list(self.send(calls.answers(list(map(calls.fields_of, queries)))).answers)
@@ -320,6 +324,10 @@ class AsyncClient:
     async def search(self, query: Query) -> Answer:
         """As `Client.search`."""
         return (await self.search_many([query]))[0]
+
+    async def asearch(self, query: Query) -> Answer:
+        """As `search`: a searcher's name for it."""
+        return await self.search(query)
 
     async def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """As `Client.search_many`."""
