@@ -21,7 +21,8 @@ from weft.cli.commands import update
 from weft.cli.main import main
 from weft.cli.reports import evaluate
 from weft.cli.searches import ask
-from weft.cli.searches.search import new_id
+from weft.cli.searches.here import AskedSearcher
+from weft.cli.searches.requests import new_id
 from weft.domain.errors import BrokerUnavailableError
 from weft.domain.events import Explicit, Impression, Selection
 from weft.domain.ranking import Query, RankedResult
@@ -78,7 +79,7 @@ def sitting(settings: Settings, principal: str = "ada") -> Iterator[ask.AskLoop]
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         who = Query(text="", query_id=new_id(), k=3, principal=principal)
-        loop = ask.AskLoop(ask.AskedSearcher(searcher, producer, log), who)
+        loop = ask.AskLoop(AskedSearcher(searcher, producer, log), who)
         loop.settings = settings
         yield loop
 

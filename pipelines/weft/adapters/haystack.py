@@ -7,12 +7,12 @@ from typing import Any
 
 from haystack import Document, component
 
-from weft.adapters.passages import Emits, Passages, Searches, metadata_of
+from weft.adapters.passages import Emits, PassageFinder, SearchSource, metadata_of
 from weft.domain.ranking import Answer
 
 
 @component
-class WeftRetriever:
+class WeftDocumentRetriever:
     """Finds documents by a searcher or a service, and says what was shown.
 
     A pipeline that holds one is not written to YAML: what it searches is open.
@@ -20,7 +20,7 @@ class WeftRetriever:
 
     def __init__(
         self,
-        searches: Searches,
+        searches: SearchSource,
         *,
         top_k: int = 10,
         producer: Emits | None = None,
@@ -34,7 +34,7 @@ class WeftRetriever:
             producer: Takes what was shown; a client needs none, since its service says it.
             fields: Of every query, by the names of `weft.Query`.
         """
-        self._passages = Passages(searches, producer, fields or {})
+        self._passages = PassageFinder(searches, producer, fields or {})
         self._top_k = top_k
 
     @component.output_types(documents=list[Document])  # type: ignore[untyped-decorator]  # an extra

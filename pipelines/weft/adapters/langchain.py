@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
-from weft.adapters.passages import Passages, metadata_of
+from weft.adapters.passages import PassageFinder, metadata_of
 from weft.domain.ranking import Answer
 
 
@@ -42,8 +42,8 @@ class WeftRetriever(BaseRetriever):  # type: ignore[misc]  # an extra, which che
         return _documents(await self._passages.afind(query, self.k))
 
     @cached_property
-    def _passages(self) -> Passages:
-        return Passages(self.searches, self.producer, self.fields)
+    def _passages(self) -> PassageFinder:
+        return PassageFinder(self.searches, self.producer, self.fields)
 
 
 def _documents(answer: Answer) -> list[Document]:

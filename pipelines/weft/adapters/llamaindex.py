@@ -8,16 +8,16 @@ from typing import Any
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
-from weft.adapters.passages import FOR_MODELS, Emits, Passages, Searches, metadata_of
+from weft.adapters.passages import FOR_MODELS, Emits, PassageFinder, SearchSource, metadata_of
 from weft.domain.ranking import Answer
 
 
-class WeftRetriever(BaseRetriever):  # type: ignore[misc]  # an extra, which checkers need not have
+class WeftNodeRetriever(BaseRetriever):  # type: ignore[misc]  # an extra, which checkers need not have
     """Finds nodes by a searcher or a service, and says what was shown."""
 
     def __init__(
         self,
-        searches: Searches,
+        searches: SearchSource,
         *,
         k: int = 10,
         producer: Emits | None = None,
@@ -32,7 +32,7 @@ class WeftRetriever(BaseRetriever):  # type: ignore[misc]  # an extra, which che
             fields: Of every query, by the names of `weft.Query`.
         """
         super().__init__()
-        self._passages = Passages(searches, producer, fields or {})
+        self._passages = PassageFinder(searches, producer, fields or {})
         self._k = k
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from weft.domain.ranking import Answer, Query, RankedResult
 
 
-class Searches(Protocol):
+class SearchSource(Protocol):
     """Answers queries: an opened `weft.Searcher`, or a `weft.Client`."""
 
     def search(self, query: Query) -> Answer:
@@ -25,10 +25,10 @@ class Emits(Protocol):
         """Say what was shown; it never waits, and never fails."""
 
 
-class Passages:
+class PassageFinder:
     """Asks, and says what was shown."""
 
-    def __init__(self, searches: Searches, emits: Emits | None, fields: Mapping[str, Any]) -> None:
+    def __init__(self, searches: SearchSource, emits: Emits | None, fields: Mapping[str, Any]) -> None:
         """Describe what is asked.
 
         Args:

@@ -65,15 +65,17 @@ def export(logged: Logged, folder: Path) -> dict[str, Any]:
             {"_id": each.content_hash, "title": each.occurrences[0].title or "", "text": each.text}
             for each in chunks.contents(list(live.values()))
         ]
-    kept = {
+    grades_by_query = {
         query: {content: grade for content, grade in each.items() if content in live} for query, each in qrels.items()
     }
-    texts = {query.query_id: query.text for query in logged.queries if kept.get(query.query_id)}
+    texts = {query.query_id: query.text for query in logged.queries if grades_by_query.get(query.query_id)}
     clicks = clicks_by_rank(logged.queries)
     (folder / "qrels").mkdir(parents=True, exist_ok=True)
     _write_lines(folder / "corpus.jsonl", map(json.dumps, corpus))
     _write_lines(folder / "queries.jsonl", (json.dumps({"_id": name, "text": text}) for name, text in texts.items()))
-    judgements = [(query, content, grade) for query in texts for content, grade in sorted(kept[query].items())]
+    judgements = [
+        (query, content, grade) for query in texts for content, grade in sorted(grades_by_query[query].items())
+    ]
     _write_table(folder / "qrels" / f"{SPLIT}.tsv", ("query-id", "corpus-id", "score"), judgements)
     _write_table(folder / CLICKS, _COLUMNS, (tuple(each.values()) for each in clicks))
     gone = sum(len(each) for each in qrels.values()) - len(judgements)

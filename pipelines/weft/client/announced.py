@@ -7,12 +7,14 @@ from pathlib import Path
 
 import msgspec
 
-from weft.client import calls
 from weft.client.http import Client
 from weft.domain.errors import WeftError
 
 PLACE = "serving.json"
 """In a store. Private to its owner: it holds a token that is good for everything."""
+
+
+TOKEN_VARIABLE = "WEFT_TOKEN"  # noqa: S105  its name
 
 
 class Announced(msgspec.Struct, frozen=True):
@@ -35,16 +37,21 @@ def announced_in(root: Path) -> Announced | None:
     return stated
 
 
-def client_in(root: Path, *, tells: bool = False) -> Client | None:
+def client_in(root: Path, *, feedback: bool = False) -> Client | None:
     """A client of the service that serves a store; None where none answers, or it is to take feedback and cannot."""
     if (stated := announced_in(root)) is None:
         return None
     client = Client(stated.url, stated.token)
     try:
-        ready = client.send(calls.readiness(), retries=0)
+        ready = client.ready()
     except WeftError:
         ready = None
-    if ready is None or (tells and not ready["feedback"]):
+    if ready is None or (feedback and not ready["feedback"]):
         client.close()
         return None
     return client
+
+
+def client_at(url: str) -> Client:
+    """A client of a service by its address, with the token that the environment holds."""
+    return Client(url, os.environ.get(TOKEN_VARIABLE))

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 from urllib.parse import quote
 
 import httpx
 import msgspec
 
-from weft import __version__
 from weft.domain.errors import ServiceError
 from weft.domain.events import AnyEvent
-from weft.domain.ranking import Answer, AnswerToken, Query, principal_of, session_of
+from weft.domain.ranking import MOST_RESULTS, Answer, AnswerToken, Query, principal_of, session_of
 
 PACKED = "application/vnd.weft.answers+msgpack"
 """Answers as values, which a client of the same version reads whole."""
+
+OTHER_VERSION = (
+    "expected the same version of weft here and in the service, found answers of another form: install the same on "
+    "both sides, or start the service anew"
+)
 
 T = TypeVar("T")
 
@@ -41,7 +47,7 @@ class UnpackedAnswers(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Reranked:
+class RerankedText:
     """A text at its place."""
 
     index: int  # where it stood in the request, from 0
@@ -65,37 +71,45 @@ _unpack = msgspec.msgpack.Decoder(UnpackedAnswers)
 _DEFAULTS = {each.name: each.default for each in fields(Query)}
 
 
-def packed_type(version: str = __version__) -> str:
-    """The media type of packed answers of a version."""
-    return f"{PACKED}; version={version}"
+@lru_cache(maxsize=1)
+def packed_form() -> str:
+    """Names what packed answers look like: two versions that differ in it cannot read each other's."""
+    return hashlib.sha256(msgspec.json.encode(msgspec.json.schema(UnpackedAnswers))).hexdigest()[:12]
 
 
-def packed_version(media_type: str) -> str | None:
-    """The version that a media type of packed answers names; None where it is of other things.
+def packed_type() -> str:
+    """The media type of packed answers, as this version makes them."""
+    return f"{PACKED}; form={packed_form()}"
+
+
+def form_of(media_type: str) -> str | None:
+    """The form that a media type of packed answers names; None where it is of other things.
 
     Examples:
-        >>> packed_version("application/vnd.weft.answers+msgpack; version=1.2.3")
-        '1.2.3'
+        >>> form_of("application/vnd.weft.answers+msgpack; form=0123456789ab")
+        '0123456789ab'
     """
     kind, _, rest = media_type.partition(";")
-    return rest.strip().removeprefix("version=") if kind.strip().lower() == PACKED else None
+    return rest.strip().removeprefix("form=") if kind.strip().lower() == PACKED else None
 
 
 def fields_of(query: Query) -> dict[str, Any]:
-    """A query as requests state it. What its session remembers stays out: the service remembers that itself."""
-    stated = {name: getattr(query, name) for name in _DEFAULTS if name != "memory"}
-    always = {"text", "query_id", "k"}
-    kept = {name: value for name, value in stated.items() if name in always or value != _DEFAULTS[name]}
-    return {**kept, "filters": dict(query.filters)} if query.filters else _without(kept, "filters")
+    """A query as requests state it. What its session remembers stays out: the service remembers that itself.
+
+    Of an adaptive query for as many results as there may be, the service knows how many the router gives at most.
+    """
+    open_ended = query.adaptive and query.k == MOST_RESULTS
+    always = {"text", "query_id"} | (set() if open_ended else {"k"})
+    left_out = {"memory", "filters"} | ({"k"} if open_ended else set())
+    stated = {name: getattr(query, name) for name in _DEFAULTS if name not in left_out}
+    fields = {name: value for name, value in stated.items() if name in always or value != _DEFAULTS[name]}
+    return {**fields, "filters": dict(query.filters)} if query.filters else fields
 
 
-def _without(stated: dict[str, Any], name: str) -> dict[str, Any]:
-    return {key: value for key, value in stated.items() if key != name}
-
-
-def answers(queries: Sequence[Mapping[str, Any]]) -> Call[UnpackedAnswers]:
-    """Answers to queries, as `fields_of` states them, all from one snapshot."""
-    return Call("POST", "/v1/search", _read_answers, {"queries": list(queries)}, accept=packed_type())
+def answers(queries: Sequence[Query], *, record: bool = True) -> Call[UnpackedAnswers]:
+    """Answers to queries, all from one snapshot."""
+    stated = [fields_of(each) | ({} if record else {"record": False}) for each in queries]
+    return Call("POST", "/v1/search", _read_answers, {"queries": stated}, accept=packed_type())
 
 
 def page(query: Mapping[str, Any]) -> Call[dict[str, Any]]:
@@ -104,17 +118,13 @@ def page(query: Mapping[str, Any]) -> Call[dict[str, Any]]:
 
 
 def _read_answers(response: httpx.Response) -> UnpackedAnswers:
-    found = packed_version(response.headers.get("content-type", ""))
-    if found is None or found != __version__:
-        what = "another kind of answer" if found is None else f"weft {found}"
-        raise ServiceError(f"expected a service of weft {__version__}, found {what}: install the same version here")
+    form = form_of(response.headers.get("content-type", ""))
+    if form != packed_form():
+        raise ServiceError(OTHER_VERSION)
     try:
         return _unpack.decode(response.content)
     except msgspec.MsgspecError as error:
-        raise ServiceError(
-            f"expected a service of the same weft {__version__}, found answers of another one: {error}: install the "
-            "same version here"
-        ) from error
+        raise ServiceError(f"{OTHER_VERSION} ({error})") from error
 
 
 def explanation(query_id: str) -> Call[dict[str, Any]]:
@@ -144,11 +154,12 @@ def selection(token: str, content_hash: str) -> Mapping[str, Any]:
     return {"type": "selection", "answer": token, "content_hash": content_hash}
 
 
-def correction(query: Query, uri: str, *, right: bool, session_token: str = "") -> Mapping[str, Any]:
-    """A document, or a part of one, is right for what a query asks, or wrong, shown or not (LRN-23)."""
+def correction(about: Answer | Query, uri: str, *, right: bool) -> Mapping[str, Any]:
+    """A document, or a part of one, is right for what was asked, or wrong, shown or not (LRN-23)."""
+    query, proof = (about.query, about.session_token) if isinstance(about, Answer) else (about, "")
     facts = {"type": "correction", "question": query.text, "uri": uri, "right": right}
     facts |= {"session_id": session_of(query), "principal": principal_of(query)}
-    return {**facts, "token": session_token} if session_token else facts
+    return {**facts, "token": proof} if proof else facts
 
 
 def token_of(answer: Answer | str) -> str:
@@ -158,12 +169,12 @@ def token_of(answer: Answer | str) -> str:
     return token
 
 
-def reranked(query: str, documents: Sequence[str], top_n: int | None) -> Call[list[Reranked]]:
+def reranked(query: str, documents: Sequence[str], top_n: int | None) -> Call[list[RerankedText]]:
     """Texts in order."""
     body = {"query": query, "documents": list(documents), **({} if top_n is None else {"top_n": top_n})}
 
-    def read(response: httpx.Response) -> list[Reranked]:
-        return [Reranked(each["index"], each["relevance_score"]) for each in _json(response)["results"]]
+    def read(response: httpx.Response) -> list[RerankedText]:
+        return [RerankedText(each["index"], each["relevance_score"]) for each in _json(response)["results"]]
 
     return Call("POST", "/v1/rerank", read, body)
 

@@ -12,9 +12,9 @@ from typing import Any, Self, TypeVar
 import httpx
 
 from weft.client import calls
-from weft.client.calls import Call, Event, Reranked
+from weft.client.calls import Call, Event, RerankedText, UnpackedAnswers
 from weft.domain import errors
-from weft.domain.errors import InvalidEventError, InvalidLessonError, ServiceError, ServiceUnavailableError, WeftError
+from weft.domain.errors import InvalidEventError, InvalidLessonError, ServiceError, ServiceUnreachableError, WeftError
 from weft.domain.ranking import Answer, Query
 
 TIMEOUT_S = 30.0
@@ -54,9 +54,9 @@ class _Attempts:
         safe = self._call.repeatable or isinstance(error, _UNSENT)
         return self._again(None) if safe else None
 
-    def _again(self, told_s: float | None) -> float | None:
+    def _again(self, retry_after_s: float | None) -> float | None:
         # Half of the wait is drawn: clients that were refused together do not come again together.
-        wait_s = self._wait_s * (0.5 + self._chance() / 2.0) if told_s is None else told_s
+        wait_s = self._wait_s * (0.5 + self._chance() / 2.0) if retry_after_s is None else retry_after_s
         if self._left == 0 or wait_s > LONGEST_WAIT_S:
             return None
         self._left -= 1
@@ -94,12 +94,12 @@ def _error_of(response: httpx.Response) -> WeftError:
     if isinstance(kind, type) and issubclass(kind, WeftError):
         return kind(detail)
     busy = status in {*_BUSY, HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT}
-    return (ServiceUnavailableError if busy else ServiceError)(detail)
+    return (ServiceUnreachableError if busy else ServiceError)(detail)
 
 
-def _unreached(url: httpx.URL, error: httpx.TransportError) -> ServiceUnavailableError:
-    found = str(error) or type(error).__name__
-    return ServiceUnavailableError(f"expected a service at {url}, found {found}: `weft serve` starts one")
+def _unreached(url: httpx.URL, error: httpx.TransportError) -> ServiceUnreachableError:
+    reason = str(error) or type(error).__name__
+    return ServiceUnreachableError(f"expected a service at {url}, found {reason}: `weft serve` starts one")
 
 
 def _options(url: str, token: str | None, timeout_s: float) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Client:
     """Asks a running service; threads may share one.
 
     A service that is busy is asked again after the time that it names, and one that cannot be reached after a moment,
-    three times; what might then be done twice is not sent again. Every method raises `ServiceUnavailableError` where no
+    three times; what might then be done twice is not sent again. Every method raises `ServiceUnreachableError` where no
     answer can be had now, `ServiceError` where the service refuses, and the errors that a store or an event raises here
     as well.
 
@@ -199,7 +199,16 @@ class Client:
 
     def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """The answers to at most 100 queries, all from one snapshot."""
-        return list(self.send(calls.answers(list(map(calls.fields_of, queries)))).answers)
+        return list(self.answers(queries).answers)
+
+    def answers(self, queries: Sequence[Query], *, record: bool = True) -> UnpackedAnswers:
+        """The same, with what the service says of them: `depth`, the results that each channel finds at most.
+
+        Args:
+            queries: At most 100. An adaptive one for 1,000 results leaves it to the service how many that may be.
+            record: Whether the query log and the topic are told.
+        """
+        return self.send(calls.answers(queries, record=record))
 
     def tell(
         self, token: Answer | str, signal: float = 1.0, *, content_hash: str | None = None, asked: bool = False
@@ -218,9 +227,9 @@ class Client:
         """Say that a result was opened or chosen; the id of the event."""
         return self.feedback([calls.selection(calls.token_of(token), content_hash)])[0]
 
-    def correct(self, query: Query, uri: str, *, right: bool = True) -> str:
-        """Say that a place is right for what a query asks, or wrong, shown or not; the id of the event."""
-        return self.feedback([calls.correction(query, uri, right=right)])[0]
+    def correct(self, about: Answer | Query, uri: str, *, right: bool = True) -> str:
+        """Say that a place is right for what was asked, or wrong, shown or not; the id of the event."""
+        return self.feedback([calls.correction(about, uri, right=right)])[0]
 
     def feedback(self, events: Sequence[Event]) -> list[str]:
         """Send events, all of them or none; their ids."""
@@ -230,7 +239,7 @@ class Client:
         """What every score of an answer was made of: what `weft search --json` prints."""
         return self.send(calls.explanation(query_id))
 
-    def rerank(self, query: str, documents: Sequence[str], *, top_n: int | None = None) -> list[Reranked]:
+    def rerank(self, query: str, documents: Sequence[str], *, top_n: int | None = None) -> list[RerankedText]:
         """Texts by how well they answer a query, best first."""
         return self.send(calls.reranked(query, documents, top_n))
 
@@ -272,6 +281,10 @@ class Client:
             more: `principal` and `session_id`, by whom and where it is said; `dry_run`, to send nothing.
         """
         return self.send(calls.lesson_operations(operations, more))
+
+    def ready(self) -> dict[str, Any]:
+        """Whether it answers, from which `generation`, and whether it takes `feedback`; it is asked once."""
+        return self.send(calls.readiness(), retries=0)
 
     def status(self) -> dict[str, Any]:
         """What is live, its age, lag, last night, alarms, disk: what `weft status --json` prints."""
@@ -331,7 +344,11 @@ class AsyncClient:
 
     async def search_many(self, queries: Sequence[Query]) -> list[Answer]:
         """As `Client.search_many`."""
-        return list((await self.send(calls.answers(list(map(calls.fields_of, queries))))).answers)
+        return list((await self.answers(queries)).answers)
+
+    async def answers(self, queries: Sequence[Query], *, record: bool = True) -> UnpackedAnswers:
+        """As `Client.answers`."""
+        return await self.send(calls.answers(queries, record=record))
 
     async def tell(
         self, token: Answer | str, signal: float = 1.0, *, content_hash: str | None = None, asked: bool = False
@@ -343,9 +360,9 @@ class AsyncClient:
         """As `Client.select`."""
         return (await self.feedback([calls.selection(calls.token_of(token), content_hash)]))[0]
 
-    async def correct(self, query: Query, uri: str, *, right: bool = True) -> str:
+    async def correct(self, about: Answer | Query, uri: str, *, right: bool = True) -> str:
         """As `Client.correct`."""
-        return (await self.feedback([calls.correction(query, uri, right=right)]))[0]
+        return (await self.feedback([calls.correction(about, uri, right=right)]))[0]
 
     async def feedback(self, events: Sequence[Event]) -> list[str]:
         """As `Client.feedback`."""
@@ -355,7 +372,7 @@ class AsyncClient:
         """As `Client.explain`."""
         return await self.send(calls.explanation(query_id))
 
-    async def rerank(self, query: str, documents: Sequence[str], *, top_n: int | None = None) -> list[Reranked]:
+    async def rerank(self, query: str, documents: Sequence[str], *, top_n: int | None = None) -> list[RerankedText]:
         """As `Client.rerank`."""
         return await self.send(calls.reranked(query, documents, top_n))
 

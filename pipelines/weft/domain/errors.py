@@ -18,7 +18,7 @@ A leaf exists for each thing a caller does differently:
     │   └── MissingTopicError       retry, then stop: the broker answers, and has no such topic
     ├── TrackingUnavailableError retry: MLflow does not answer
     ├── ServiceError             stop: a service refuses what it is asked
-    │   └── ServiceUnavailableError retry: a service does not answer, or has no room
+    │   └── ServiceUnreachableError retry: a service does not answer, or has no room
     ├── InvalidEventError        skip the record: it becomes a dead letter with this reason
     └── InvalidLessonError       skip the lesson: it is set aside with its problems
 """
@@ -92,7 +92,7 @@ class ServiceError(WeftError):
     """A running service refuses what it is asked, or fails."""
 
 
-class ServiceUnavailableError(ServiceError):
+class ServiceUnreachableError(ServiceError):
     """A running service does not answer, or has no room now."""
 
 

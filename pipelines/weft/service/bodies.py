@@ -166,7 +166,7 @@ class ContentPlace(BaseModel):
     symbol: str | None
 
 
-class Content(BaseModel):
+class WholeContent(BaseModel):
     """A content, and everywhere it stands."""
 
     content_hash: str

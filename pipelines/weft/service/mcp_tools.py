@@ -6,8 +6,8 @@ on stdio it asks a running service, or an application of its own.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Literal, TypeVar
 
 import httpx
@@ -26,10 +26,6 @@ from weft.domain.documents import Domain
 from weft.domain.errors import WeftError
 from weft.domain.lesson import LessonSource
 from weft.domain.ranking import ANONYMOUS
-from weft.service.application import create_application
-from weft.service.run import opened_service
-from weft.service.tokens import Tokens
-from weft.settings import Settings
 
 T = TypeVar("T")
 
@@ -44,7 +40,7 @@ INSTRUCTIONS = (
 _START_S = 60  # attempts, a second apart, while search processes start
 
 
-class Passage(BaseModel):
+class SearchHit(BaseModel):
     """A result."""
 
     rank: int
@@ -60,13 +56,13 @@ class Passage(BaseModel):
     content_hash: str = Field(description="Names it in `tell`; weft://contents/{content_hash} is its whole text.")
 
 
-class Passages(BaseModel):
+class SearchHits(BaseModel):
     """What was found."""
 
     query_id: str = Field(description="Names the answer in `explain`.")
     token: str = Field(description="Names the answer in `tell`.")
     gap: str | None = Field(description="Says so where nothing is likely enough to be an answer.")
-    results: list[Passage]
+    results: list[SearchHit]
     lessons: list[str] = Field(description="What people and agents learned that fits the question.")
 
 
@@ -79,7 +75,7 @@ class Addend(BaseModel):
     amount: float = Field(description="What it added.")
 
 
-class ExplainedPassage(BaseModel):
+class ExplainedHit(BaseModel):
     """What a score is made of."""
 
     rank: int
@@ -95,10 +91,10 @@ class Explanation(BaseModel):
     query: str
     generation: str
     learned: str
-    results: list[ExplainedPassage]
+    results: list[ExplainedHit]
 
 
-class Told(BaseModel):
+class FeedbackReceipt(BaseModel):
     """Feedback that was taken."""
 
     event_id: str
@@ -139,11 +135,11 @@ class Tools:
         k: Annotated[int, Field(ge=1, le=50, description="Results.")] = 5,
         domain: Annotated[Domain | None, Field(description="Whose learned weights rank.")] = None,
         session_id: Annotated[str | None, Field(description="The conversation, whose own learning ranks.")] = None,
-    ) -> Passages:
+    ) -> SearchHits:
         """Search what is indexed: passages with their places, best first, and why each stands where it does."""
         stated = {"text": query, "k": k, "domain": domain, "session_id": session_id, "principal": self._principal}
         page = await self._ask(ctx, calls.page({name: value for name, value in stated.items() if value is not None}))
-        return Passages.model_validate({**page, "lessons": [each["content"] for each in page["lessons"]]})
+        return SearchHits.model_validate({**page, "lessons": [each["content"] for each in page["lessons"]]})
 
     async def explain(
         self,
@@ -165,7 +161,7 @@ class Tools:
         place: Annotated[
             str | None, Field(description="Instead: a document, perhaps with #heading or #L12, shown or not.")
         ] = None,
-    ) -> Told:
+    ) -> FeedbackReceipt:
         """Say that a result, or a place not shown, is right or wrong for the question: searches learn of it."""
         if place is not None:
             uri = await self._ask(ctx, calls.place(place))
@@ -176,7 +172,7 @@ class Tools:
             event = calls.selection(token, content_hash)
         else:
             raise ToolError("expected the content_hash of the result that was opened, found none")
-        return Told(event_id=(await self._ask(ctx, calls.feedback([event])))[0])
+        return FeedbackReceipt(event_id=(await self._ask(ctx, calls.feedback([event])))[0])
 
     async def lessons(
         self,
@@ -199,8 +195,8 @@ class Tools:
     ) -> Remembered:
         """Keep a lesson for later work, of other agents too; how sure it is grows with what comes of it."""
         lesson = {"section": section, "content": content, "source": LessonSource.AGENT_INFERENCE}
-        said = {"kind": "add", "lesson": lesson | ({"reasoning": why} if why else {})}
-        applied = await self._ask(ctx, calls.lesson_operations([said], {"principal": self._principal}))
+        operation = {"kind": "add", "lesson": lesson | ({"reasoning": why} if why else {})}
+        applied = await self._ask(ctx, calls.lesson_operations([operation], {"principal": self._principal}))
         ids = [each["lesson_id"] for each in applied["accepted"]]
         problems = [str(each["problem"]) for each in applied["errors"]] + [str(each) for each in applied["conflicts"]]
         return Remembered(lesson_id=ids[0] if ids else None, problems=problems)
@@ -270,23 +266,3 @@ def mounted(application: FastAPI) -> AbstractAsyncContextManager[None]:
 def inside(application: FastAPI) -> AsyncClient:
     """A client of an application of this process."""
     return AsyncClient("http://127.0.0.1", transport=httpx.ASGITransport(application), retries=_START_S)
-
-
-async def on_stdio(client: AsyncClient, *, principal: str) -> None:
-    """Answer on stdin and stdout, by a running service, until the input ends."""
-    async with client:
-        await mcp_server(client, principal=principal).run_stdio_async()
-
-
-async def over_store(settings: Settings, *, principal: str, tells: bool) -> None:
-    """The same by a service of this process, with one search process."""
-    with opened_service(settings, processes=1, tokens=Tokens({}), tells=tells) as service:
-        application = create_application(service)
-
-        @asynccontextmanager
-        async def living(_: object) -> AsyncIterator[None]:
-            async with application.router.lifespan_context(application):
-                yield
-
-        async with inside(application) as client:
-            await mcp_server(client, principal=principal, lifespan=living).run_stdio_async()

@@ -103,7 +103,7 @@ class Located(msgspec.Struct, frozen=True, tag=True):
     uri: str
 
 
-class Content(msgspec.Struct, frozen=True, tag=True):
+class ContentBody(msgspec.Struct, frozen=True, tag=True):
     """A content, and everywhere it stands, in JSON."""
 
     body: bytes
@@ -123,7 +123,7 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
 
 
 Job = Search | Rerank | Locate | Read
-Reply = Searched | Reranked | Located | Content | Failed | Ready
+Reply = Searched | Reranked | Located | ContentBody | Failed | Ready
 
 JOBS = msgspec.msgpack.Decoder(Job)
 REPLIES = msgspec.msgpack.Decoder(Reply)
@@ -248,7 +248,7 @@ class SearchWorker:
                 return Reranked(self._scores(job.query, job.documents))
             chunks = self._searcher.snapshot.generation.chunks
             if isinstance(job, Read):
-                return Content(_json.encode(content_of(chunks, job.content_hash)))
+                return ContentBody(_json.encode(content_of(chunks, job.content_hash)))
             return Located(place_of(job.name, chunks.uris(), ContentLocator(chunks)))
         except (WeftError, ValueError, OSError) as error:
             return Failed(type(error).__name__, str(error))

@@ -30,13 +30,13 @@ def mcp(
     ] = None,
 ) -> None:
     """Give agents the tools of a store over MCP, on stdin and stdout."""
-    from weft.service import mcp_tools  # noqa: PLC0415  what serves imports a web framework
+    from weft.service import mcp_stdio  # noqa: PLC0415  what serves imports a web framework
 
     who = speaker_of(principal)
     if (client := options.service({"--bootstrap": bootstrap})) is not None:
         with client:
-            asyncio.run(mcp_tools.on_stdio(client.asynchronous(), principal=who))
+            asyncio.run(mcp_stdio.on_stdio(client.asynchronous(), principal=who))
         return
     settings = options.settings(bootstrap=bootstrap)
     require_store(settings)
-    asyncio.run(mcp_tools.over_store(settings, principal=who, tells=bootstrap is not None))
+    asyncio.run(mcp_stdio.over_store(settings, principal=who, feedback=bootstrap is not None))

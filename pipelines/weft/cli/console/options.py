@@ -56,10 +56,12 @@ Server = Annotated[
 ]
 
 NO_SERVER = "none"
+ANNOUNCEMENT = "serving.json"  # what a service writes into its store
 DEFAULT_ROOT = "~/.weft"
 """Of `storage.root`: who asks a running service reads no settings."""
 
 _ROOT_VARIABLE, _SETTINGS_VARIABLES = "WEFT__STORAGE__ROOT", "WEFT__"
+_NO_SETTINGS: Mapping[str, object] = MappingProxyType({})
 _JSON = "as_json"
 _SHARED: dict[str, tuple[Any, Any]] = {
     "conf": (Conf, []),
@@ -105,34 +107,31 @@ class ServedOptions(CommonOptions):
 
     server: str | None = None
 
-    def service(self, settings: Mapping[str, object] = MappingProxyType({}), *, tells: bool = False) -> Client | None:
+    def service(
+        self, settings: Mapping[str, object] = MappingProxyType({}), *, feedback: bool = False
+    ) -> Client | None:
         """A client of the service that is to be asked; None where the command does without one.
 
         Args:
             settings: What further options say about settings, by option: a service has settings of its own.
-            tells: Whether it has to take feedback.
+            feedback: Whether it has to take feedback.
         """
         if self.server == NO_SERVER:
             return None
         stated = {"--conf": self.conf, "--set": self.assignments, **settings}
         own = [name for name, value in stated.items() if value]
-        if self.server is not None:
-            if own:
-                named = " and ".join(own)
-                raise typer.BadParameter(
-                    f"expected no {named} beside --server, whose settings are its own: leave out either; --server none "
-                    "goes without"
-                )
-            from weft.client.http import Client  # noqa: PLC0415  .1 s: httpx
-
-            return Client(self.server, os.environ.get("WEFT_TOKEN"))
+        if self.server is not None and own:
+            raise typer.BadParameter(
+                f"expected no {' and '.join(own)} beside --server, whose settings are its own: leave out either; "
+                "--server none goes without"
+            )
         own += (name for name in os.environ if name.startswith(_SETTINGS_VARIABLES) and name != _ROOT_VARIABLE)
         root = (self.store or Path(os.environ.get(_ROOT_VARIABLE) or DEFAULT_ROOT)).expanduser()
-        if own or not (root / "serving.json").is_file():
+        if self.server is None and (own or not (root / ANNOUNCEMENT).is_file()):
             return None
-        from weft.client.announced import client_in  # noqa: PLC0415  as above
+        from weft.client.announced import client_at, client_in  # noqa: PLC0415  .1 s: httpx
 
-        return client_in(root, tells=tells)
+        return client_in(root, feedback=feedback) if self.server is None else client_at(self.server)
 
 
 def command(function: Callable[..., Result | None]) -> Callable[..., None]:

@@ -20,7 +20,7 @@ from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal,
 from weft.cli.console.output import Result, Shown, rows
 from weft.cli.console.terminal import moment, note, reading, visible
 from weft.cli.lessons import hook, telling
-from weft.cli.lessons.telling import LessonArgument, Session, speaking
+from weft.cli.lessons.telling import LessonArgument, Session, sender_for
 from weft.client import calls
 from weft.client.calls import MOST_LISTED, MOST_REVIEWED
 from weft.domain.errors import InvalidLessonError
@@ -137,12 +137,12 @@ def review(options: ServedOptions, limit: Limit = 20) -> Result:
     """Lessons that a person could decide on, the least sure first, of equals the newest; then pairs about the same."""
     if (client := options.service({"--limit": limit > MOST_REVIEWED})) is not None:
         with client:
-            found = client.send(calls.review(limit))
+            open_ = client.send(calls.review(limit))
     else:
         settings = options.settings()
-        found = reviewed(_beliefs(settings), settings, limit)
-    documents = [{**each, "can": _can(each)} for each in found["lessons"]]
-    pairs = found["pairs"]
+        open_ = reviewed(_beliefs(settings), settings, limit)
+    documents = [{**each, "can": _can(each)} for each in open_["lessons"]]
+    pairs = open_["pairs"]
 
     def shown() -> Iterator[Shown]:
         for each in documents:
@@ -153,7 +153,7 @@ def review(options: ServedOptions, limit: Limit = 20) -> Result:
             yield visible(f"{pair['id']}  {pair['content']}")
             yield visible(f"    {pair['says']} {pair['other']}  {pair['other_content']}: {pair['why']}")
             yield f"    {'  |  '.join(pair['can'])}"
-        yield f"{found['open']:,} lessons and {found['open_pairs']:,} pairs to review"
+        yield f"{open_['open']:,} lessons and {open_['open_pairs']:,} pairs to review"
 
     return Result([*documents, *pairs], shown())
 
@@ -201,7 +201,7 @@ def prompt(
 ) -> Result:
     """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
     own = {"--bootstrap": bootstrap, "--seed": seed is not None}
-    if (client := options.service(own, tells=record)) is not None:
+    if (client := options.service(own, feedback=record)) is not None:
         stated = {"tool": tool, "files": file or [], "context": context, "budget": budget, "record": record}
         with client:
             facts = client.send(
@@ -227,14 +227,14 @@ def _prompted(
     rng: random.Random,
     saying: tuple[str | None, str | None] | None,  # by whom and in which session it is told; None where it is not
 ) -> dict[str, Any]:
-    told = prompted(_beliefs(settings), settings, use, budget=budget, rng=rng)
+    lessons_ = prompted(_beliefs(settings), settings, use, budget=budget, rng=rng)
     injection = None
-    if saying is not None and told.shown:
+    if saying is not None and lessons_.shown:
         injection = uuid.uuid4().hex
         with lesson_sender(settings, *saying) as sender:
             of, by = sender.session or f"injection-{injection}", sender.principal
-            sender.producer.lessons_injected(of, injection, told.injected(), principal=by, tool=use.tool or None)
-    return told.to_dict(injection)
+            sender.producer.lessons_injected(of, injection, lessons_.injected(), principal=by, tool=use.tool or None)
+    return lessons_.to_dict(injection)
 
 
 @lessons.command("hook")
@@ -306,7 +306,7 @@ def import_lessons(
         note(f"{file}: expected lessons, found none: a page has each behind a dash")
     unknown = read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
-        with speaking(options, settings, (principal, session, bootstrap), first=True) as sender:
+        with sender_for(options, settings, (principal, session, bootstrap), first=True) as sender:
             send_all(sender, unknown)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     counts |= {"known": len(read.lessons) - len(unknown.lessons), "retired": len(read.retired)}

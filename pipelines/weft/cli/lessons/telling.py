@@ -127,7 +127,7 @@ def add(
     parent = None
     if revises is not None:
         parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
-    with speaking(options, settings, (principal, session, bootstrap), first=True) as sender:
+    with sender_for(options, settings, (principal, session, bootstrap), first=True) as sender:
         of, by, stated = sender.session_of(lesson.id), sender.principal, lesson_text(lesson)
         op: Literal["add", "revise"] = "add" if parent is None else "revise"
         event = sender.producer.say(
@@ -157,7 +157,7 @@ Saying = tuple[str | None, str | None, str | None]
 
 
 @contextmanager
-def speaking(
+def sender_for(
     options: ServedOptions, settings: Settings, saying: Saying, *, first: bool = False
 ) -> Iterator[LessonSender]:
     """Whoever says something, to the service of the store where one runs that takes feedback, else to the broker.
@@ -166,7 +166,7 @@ def speaking(
         first: Whether it may be the first thing that is said of all: then a store and a topic are made for it.
     """
     principal, session, bootstrap = saying
-    if (client := options.service({"--bootstrap": bootstrap}, tells=True)) is not None:
+    if (client := options.service({"--bootstrap": bootstrap}, feedback=True)) is not None:
         with client:
             producer = FeedbackProducer(HttpPublisher(client), key=settings.feedback.key)
             yield LessonSender(producer, speaker_of(principal), session)
@@ -270,7 +270,7 @@ def apply(
     beliefs = live_lessons(Catalog(require_store(settings)), settings)
     applied = apply_operations(read.operations, beliefs, settings)
     if applied.accepted and not dry_run:
-        with speaking(options, settings, (principal, session, bootstrap)) as sender:
+        with sender_for(options, settings, (principal, session, bootstrap)) as sender:
             say_operations(sender, applied.accepted)
     errors = sorted([*read.errors, *applied.errors], key=lambda each: each.index)
     outcome = {
@@ -365,7 +365,7 @@ def _say(
     """Say one thing about a lesson, and show what that changes."""
     settings, catalog = options.opened(bootstrap=saying[-1])
     before = lesson_of(live_lessons(catalog, settings), name)
-    with speaking(options, settings, saying) as sender:
+    with sender_for(options, settings, saying) as sender:
         event = sender.producer.say(
             sender.session_of(before.id), sender.principal, lambda stamp: event_of(stamp, before)
         )

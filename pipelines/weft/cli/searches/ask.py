@@ -23,10 +23,9 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
@@ -36,7 +35,8 @@ from rich.text import Text
 from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import dim, markup, show
 from weft.cli.console.terminal import visible, warn
-from weft.cli.searches.search import connected, new_id, served_answers, shown
+from weft.cli.searches.requests import new_id
+from weft.cli.searches.search import shown
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
@@ -45,9 +45,6 @@ from weft.runtime.process import speaker_of
 
 if TYPE_CHECKING:
     from weft.client.http import Client
-    from weft.evaluation.queries.writer import QueryLog
-    from weft.feedback.events.producer import FeedbackProducer
-    from weft.retrieval.searcher import Searcher
 
 HELP = (
     "a question, or about the last answer: +2 right · -2 wrong, the last one counts · + PATH#heading right, though not "
@@ -78,30 +75,23 @@ def ask(
     who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=speaker_of(principal))
     with ExitStack() as open_:
         client = options.service({"--bootstrap": bootstrap})
-        asked: Asked = AskedService(open_.enter_context(client)) if client else _opened(options, bootstrap, open_)
+        asked: Asked
+        if client is not None:
+            asked = AskedService(open_.enter_context(client))
+        else:
+            from weft.cli.searches.here import opened_searcher  # noqa: PLC0415  1 s, which who asks a service spares
+
+            asked = opened_searcher(options, bootstrap, open_)
         show(dim(HELP))
         AskLoop(asked, who).run(_typed() if sys.stdin.isatty() else _piped())
         asked.finish()
-
-
-def _opened(options: ServedOptions, bootstrap: str | None, open_: ExitStack) -> AskedSearcher:
-    """What answers without a service, and tells a broker where one is named."""
-    from weft.app.searching.engines import opened  # noqa: PLC0415  1 s, which who asks a service does without
-    from weft.evaluation.queries.writer import QueryLog  # noqa: PLC0415  likewise
-
-    settings = options.settings(bootstrap=bootstrap)
-    searcher = open_.enter_context(opened(settings))
-    producer = None if bootstrap is None else open_.enter_context(closing(connected(settings)))
-    return AskedSearcher(
-        searcher, producer, open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
-    )
 
 
 class Asked(Protocol):
     """Who answers questions, and is told what they are worth; made anew for every sitting."""
 
     @property
-    def tells(self) -> bool:
+    def takes_feedback(self) -> bool:
         """Whether anybody is told."""
 
     def search(self, query: Query, *, record: bool) -> Answer:
@@ -123,77 +113,16 @@ class Asked(Protocol):
         """Wait until all of it was heard; an error where some was not."""
 
 
-@dataclass
-class AskedSearcher:
-    """A searcher of this process, its query log, and a producer where a broker is named."""
-
-    searcher: Searcher
-    producer: FeedbackProducer | None
-    log: QueryLog
-
-    @property
-    def tells(self) -> bool:
-        """Whether anybody is told."""
-        return self.producer is not None
-
-    def search(self, query: Query, *, record: bool) -> Answer:
-        """The answer; recorded where it is shown."""
-        answer = self.searcher.search(query)
-        if record:
-            self.log.emit(answer)
-            if self.producer is not None:
-                self.producer.emit(answer)
-        return answer
-
-    def follow(self) -> None:
-        """See what was learned meanwhile."""
-        self.searcher.refresh()
-
-    def select(self, answer: Answer, result: RankedResult) -> None:
-        """Say that a result was opened."""
-        with self._told() as producer:
-            producer.selection(answer.query, result.content_hash, result.rank)
-
-    def judge(self, answer: Answer, result: RankedResult, verdict: float) -> None:
-        """Say what a result is worth."""
-        with self._told() as producer:
-            producer.explicit(answer.query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
-
-    def correct(self, answer: Answer, name: str, *, right: bool) -> str:
-        """Say that a place that is named is right for a question, or wrong; its URI."""
-        from weft.retrieval.snapshot.places import ContentLocator, place_of  # noqa: PLC0415  as above
-
-        chunks = self.searcher.snapshot.generation.chunks
-        uri = place_of(name, chunks.uris(), ContentLocator(chunks))
-        with self._told() as producer:
-            producer.correction(answer.query, right=right, uri=uri)
-        return uri
-
-    def finish(self) -> None:
-        """Wait until all of it is acknowledged."""
-        if self.producer is not None:
-            self.producer.flush()
-
-    @contextmanager
-    def _told(self) -> Iterator[FeedbackProducer]:
-        assert self.producer is not None  # whoever says something has looked
-        yield self.producer
-        self.producer.flush()
-
-
 class AskedService:
     """A running service: it keeps the log, tells what was shown, and follows what is learned."""
 
     def __init__(self, client: Client) -> None:
-        from weft.client import calls  # noqa: PLC0415  .1 s: httpx
-
         self._client = client
-        self._calls = calls
-        self.tells = bool(client.send(calls.readiness())["feedback"])
+        self.takes_feedback = bool(client.ready()["feedback"])
 
     def search(self, query: Query, *, record: bool) -> Answer:
         """The answer; recorded where it is shown."""
-        return served_answers(self._client, [query], record=record)[0]
+        return self._client.answers([query], record=record).answers[0]
 
     def follow(self) -> None:
         """It does by itself."""
@@ -209,8 +138,7 @@ class AskedService:
     def correct(self, answer: Answer, name: str, *, right: bool) -> str:
         """Say that a place that is named is right for a question, or wrong; its URI."""
         uri = self._client.place(name)
-        event = self._calls.correction(answer.query, uri, right=right, session_token=answer.session_token)
-        self._client.feedback([event])
+        self._client.correct(answer, uri, right=right)
         return uri
 
     def finish(self) -> None:
@@ -296,7 +224,7 @@ class AskLoop:
 
     def _point(self, name: str, *, right: bool) -> None:
         """Say that a place is the right answer to the last question, or a wrong one."""
-        if self.last is None or not self.asked.tells:
+        if self.last is None or not self.asked.takes_feedback:
             wanted = "a question first" if self.last is None else "a broker: start with --bootstrap HOST:PORT"
             show(markup(f"[yellow]expected {wanted}[/]"))
             return
@@ -306,7 +234,7 @@ class AskLoop:
 
     def _tell(self, answer: Answer, result: RankedResult, verdict: float | None) -> None:
         """Say that a result was opened, or what is thought of it."""
-        if not self.asked.tells:
+        if not self.asked.takes_feedback:
             if verdict is not None:
                 show(markup("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]"))
             return

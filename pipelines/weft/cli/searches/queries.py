@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from weft.app.log_evaluation import collected
+from weft.app.log_evaluation import collected, read
+from weft.app.log_export import export
 from weft.cli.console.options import Bootstrap, CommonOptions, command
 from weft.cli.console.output import Result, Shown, markup, rows
 from weft.cli.console.terminal import plain, table_of, visible
@@ -138,9 +139,6 @@ def export_queries(
     `weft evaluate --dataset FOLDER --split log` reads it as well. Documents are contents, by their hashes. Questions
     are what people typed: look at them before the folder leaves the house.
     """
-    from weft.app.log_evaluation import read  # noqa: PLC0415  it imports what measures
-    from weft.app.log_export import export  # noqa: PLC0415  likewise
-
     settings, _ = options.opened()
     return Result([export(read(settings, days=days, judgements=None, ask=0), folder)])
 

@@ -20,13 +20,10 @@ broker, after the answer), 2 usage.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
@@ -36,9 +33,10 @@ from rich.text import Text
 from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import Result, Shown, dim, markup
 from weft.cli.console.terminal import note, plain, warn
+from weft.cli.searches.requests import new_id, warn_of_depth
 from weft.domain.documents import Domain
-from weft.domain.errors import ServiceError, SourceError
-from weft.domain.ids import QueryId, SessionId
+from weft.domain.errors import ServiceError
+from weft.domain.ids import SessionId
 from weft.domain.ranking import (
     ANY,
     MOST_RESULTS,
@@ -63,13 +61,6 @@ from weft.retrieval.answer.trace import (
     understanding_line,
 )
 from weft.runtime.process import speaker_of
-
-# What searches without a service imports NumPy, indexes and settings: who asks one does not wait for them.
-if TYPE_CHECKING:
-    from weft.client.http import Client
-    from weft.evaluation.measures.beir import UniqueLines
-    from weft.feedback.events.producer import FeedbackProducer
-    from weft.settings import Settings
 
 LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
 
@@ -117,7 +108,11 @@ def search(
 ) -> Result:
     """Search what is live in the store."""
     _require_usable(query, queries, repeats, session)
-    wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
+    wanted, refused = [(new_id(), query or "")], list[str]()
+    if queries is not None:
+        from weft.cli.searches import here  # noqa: PLC0415  1 s, which who asks a service does without
+
+        wanted, refused = here.queries_of(queries)
     requests = [
         Query(
             text=text,
@@ -137,19 +132,26 @@ def search(
         for query_id, text in wanted
     ]
     own = {"--fusion": fusion, "--channels": channels, "--unit": unit, "--queries": queries, "--bootstrap": bootstrap}
-    answers, settings = _served(options, own, requests), None
+    answers, then = _served(options, own, requests), _nothing
     if answers is None:
+        from weft.cli.searches import here  # noqa: PLC0415  1 s, which who asks a service does without
+
         settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
-        answers = _searched(settings, requests)
+        answers = here.searched(settings, requests)
+        # Last of all: where there is no broker, what was found is seen all the same.
+        then = partial(here.publish, settings, answers) if bootstrap is not None else _nothing
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)}"
         warn(f"{of_all} queries were not answered: mend their lines and ask these again")
     return Result(
         _records(answers, None if queries is None else refused),
         (each for answer in answers for each in shown(answer, explain=explain, why=why)),
-        # Last of all: where there is no broker, what was found is seen all the same.
-        then=partial(_publish, settings, answers) if settings and bootstrap is not None else lambda: None,
+        then=then,
     )
+
+
+def _nothing() -> None:
+    """Nothing is left to do."""
 
 
 def _served(options: ServedOptions, own: Mapping[str, object], requests: Sequence[Query]) -> Sequence[Answer] | None:
@@ -158,52 +160,14 @@ def _served(options: ServedOptions, own: Mapping[str, object], requests: Sequenc
         return None
     with client:
         try:
-            return served_answers(client, requests)
+            answered = client.answers(requests)
         except ServiceError as error:
             if options.server is not None:
                 raise
             note(f"searched without the service of this store: {error}")
             return None
-
-
-def served_answers(client: Client, requests: Sequence[Query], *, record: bool = True) -> Sequence[Answer]:
-    """What a service answers. An adaptive query of `MOST_RESULTS` leaves it to the service how many that may be."""
-    from weft.client import calls  # noqa: PLC0415  .1 s: httpx
-
-    stated = [calls.fields_of(each) | ({} if record else {"record": False}) for each in requests]
-    for fields, request in zip(stated, requests, strict=True):
-        if request.adaptive and request.k == MOST_RESULTS:
-            del fields["k"]
-    found = client.send(calls.answers(stated))
-    _warn_of_depth(requests, found.depth)
-    return found.answers
-
-
-def _searched(settings: Settings, requests: Sequence[Query]) -> Sequence[Answer]:
-    """What is found here, noted in the query log."""
-    from weft.app.searching.replay import answering  # noqa: PLC0415
-    from weft.evaluation.queries.writer import QueryLog  # noqa: PLC0415
-
-    _warn_of_depth(requests, settings.retrieval.depth)
-    most = max(settings.retrieval.understanding.router.limits.values())
-    wanted = [replace(each, k=most) if each.adaptive else each for each in requests]
-    with (
-        # A session's queries follow one another, each in the light of those before it: that is done here.
-        answering(settings, 1 if any(each.session_id for each in wanted) else len(wanted)) as searcher,
-        QueryLog(Path(settings.storage.root), settings.query_log) as log,
-    ):
-        answers = searcher.search_many(wanted)
-        for answer in answers:
-            log.emit(answer)
-    if unlogged := log.dropped + log.lost:
-        warn(f"{unlogged} of {len(answers)} answers are not in the query log")
-    return answers
-
-
-def _warn_of_depth(requests: Sequence[Query], depth: int) -> None:
-    asked = max((each.k for each in requests if not each.adaptive), default=0)
-    if asked > depth:
-        warn(f"each channel finds {depth} at most; for more: --set retrieval.depth={asked}")
+    warn_of_depth(requests, answered.depth)
+    return answered.answers
 
 
 def _records(answers: Sequence[Answer], refused: Sequence[str] | None) -> Iterator[object]:
@@ -302,84 +266,6 @@ def channel_names(text: str) -> list[str]:
     if unknown := sorted(set(names) - set(Channel)):
         raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
     return names
-
-
-def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
-    with closing(connected(settings)) as producer:
-        tell(answers, producer)
-        producer.flush()
-        if producer.lost:
-            raise typer.Exit(1)
-
-
-def connected(settings: Settings) -> FeedbackProducer:
-    """A producer, and a word where anybody could speak for anybody."""
-    # Kafka's clients take .2 s to import: only who names a broker waits for them.
-    from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
-    from weft.feedback.settings import WITHOUT_KEY  # noqa: PLC0415
-
-    producer = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
-    if settings.feedback.key is None:
-        warn(WITHOUT_KEY)
-    return producer
-
-
-def tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
-    """Say to the topic what was shown; what it cannot be told is counted on stderr."""
-    for answer in answers:
-        producer.emit(answer)
-    if producer.lost:
-        warn(f"{producer.lost} of {len(answers)} answers are not in the feedback topic")
-
-
-def new_id() -> QueryId:
-    """An id that no other query has."""
-    return QueryId(uuid.uuid4().hex)
-
-
-def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
-    """The queries of a file, and what is wrong with the lines that are none, each told at once."""
-    wanted: list[tuple[QueryId, str]] = []
-    refused: list[str] = []
-    for each in _read(path):
-        if isinstance(each, SourceError):
-            refused.append(str(each))
-            warn(refused[-1])
-        else:
-            wanted.append(each)
-    if refused and not wanted:
-        raise SourceError(f"expected queries in {path}, found none in any of its {len(refused)} lines: mend them")
-    return wanted, refused
-
-
-def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
-    if path is None or not path.is_file():
-        raise SourceError(f"expected a file of queries, found none at {path}")
-    from weft.evaluation.measures.beir import UniqueLines  # noqa: PLC0415
-    from weft.runtime.storage.files import text_lines  # noqa: PLC0415
-
-    holds_records = path.suffix.lower() == ".jsonl"
-    once = UniqueLines("query")
-    for number, line in text_lines(path):
-        if holds_records and line.lstrip().startswith("{"):
-            yield _record(line, f"{path}:{number}", once)
-        elif line.strip():
-            yield new_id(), line.strip()
-
-
-def _record(line: str, place: str, once: UniqueLines) -> tuple[QueryId, str] | SourceError:
-    try:
-        record = json.loads(line)
-        named, text = record["_id"], record["text"]
-    except (ValueError, KeyError, RecursionError) as error:
-        return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or type(named) not in {str, int} or not text.strip() or not str(named).strip():
-        return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
-    try:
-        once.note(place, str(named))
-    except SourceError as error:
-        return error
-    return QueryId(str(named)), text
 
 
 main = partial(run_job, search)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
 from typing import Annotated
 
 import typer
@@ -36,28 +34,15 @@ def tell(
     if not words:
         raise typer.BadParameter("expected --right PATH or --wrong PATH, found neither")
     query = Query(text=question, principal=speaker_of(principal))
-    if (client := options.service({"--bootstrap": bootstrap}, tells=True)) is not None:
+    if (client := options.service({"--bootstrap": bootstrap}, feedback=True)) is not None:
         with client:
             named = [(client.place(name), is_right) for name, is_right in words]
             ids = [client.correct(query, uri, right=is_right) for uri, is_right in named]
     else:
-        named, ids = _told(options, query, words, bootstrap)
+        from weft.cli.searches.here import corrected  # noqa: PLC0415  1 s, which who asks a service does without
+
+        named, ids = corrected(options, query, words, bootstrap)
     return Result(
         {"question": question, "uri": uri, "right": is_right, "event_id": event_id}
         for (uri, is_right), event_id in zip(named, ids, strict=True)
     )
-
-
-def _told(
-    options: ServedOptions, query: Query, words: Sequence[tuple[str, bool]], bootstrap: str | None
-) -> tuple[list[tuple[str, bool]], list[str]]:
-    """What is said to the broker itself: of which places, and by which events."""
-    from weft.app.producer import acknowledged_producer  # noqa: PLC0415  .5 s, which who asks a service does without
-    from weft.retrieval.snapshot.places import ContentLocator, place_of  # noqa: PLC0415  likewise
-
-    settings, catalog = options.opened(bootstrap=bootstrap)
-    with closing(catalog.open_live()) as generation:
-        uris, places = generation.chunks.uris(), ContentLocator(generation.chunks)
-        named = [(place_of(name, uris, places), is_right) for name, is_right in words]
-    with acknowledged_producer(settings) as producer:
-        return named, [producer.correction(query, right=is_right, uri=uri) for uri, is_right in named]

@@ -102,7 +102,7 @@ async def review(
 ) -> list[dict[str, Any]]:
     """As `weft lessons review --json` prints them; headers say how many there are."""
 
-    def found() -> list[dict[str, Any]]:
+    def open_ones() -> list[dict[str, Any]]:
         if pairs:
             all_ = reviewed(beliefs_of(service), service.settings, limit)
             response.headers[TOTAL], response.headers[TOTAL_PAIRS] = str(all_["open"]), str(all_["open_pairs"])
@@ -111,7 +111,7 @@ async def review(
         response.headers[TOTAL] = str(len(rows))
         return [lesson_document(*row) for row in rows[:limit]]
 
-    return await asyncio.to_thread(found)
+    return await asyncio.to_thread(open_ones)
 
 
 @router.get("/v1/lessons/{lesson_id}", summary="A lesson, what is believed of it and why, and its history.")

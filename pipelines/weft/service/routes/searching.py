@@ -14,12 +14,10 @@ from msgspec import Raw
 from starlette.requests import Request
 from starlette.responses import Response
 
-from weft import __version__
-from weft.client.calls import PackedAnswers, packed_type, packed_version
+from weft.client.calls import OTHER_VERSION, PackedAnswers, form_of, packed_form, packed_type
 from weft.domain.ranking import Query
 from weft.service.bodies import (
     AnySearch,
-    Content,
     Explained,
     OneSearch,
     Page,
@@ -29,6 +27,7 @@ from weft.service.bodies import (
     RerankRequest,
     RerankResponse,
     SearchRequest,
+    WholeContent,
 )
 from weft.service.problems import RefusedError
 from weft.service.state import Service, service_of
@@ -63,14 +62,10 @@ async def search(body: AnySearch, service: Shared, request: Request) -> Response
 
     Clients of the same version may ask for `application/vnd.weft.answers+msgpack`: the answers as values, whole.
     """
-    version = packed_version(request.headers.get("accept", ""))
-    if version not in {None, __version__}:
-        raise RefusedError(
-            HTTPStatus.NOT_ACCEPTABLE,
-            f"expected a client of weft {__version__} for answers as values, found weft {version}: install the same "
-            "version on both sides",
-        )
-    form = Form.PACKED if version is not None else Form.WHOLE if body.explain else Form.PAGE
+    accepted = form_of(request.headers.get("accept", ""))
+    if accepted not in {None, packed_form()}:
+        raise RefusedError(HTTPStatus.NOT_ACCEPTABLE, OTHER_VERSION)
+    form = Form.PACKED if accepted is not None else Form.WHOLE if body.explain else Form.PAGE
     asked = [body] if isinstance(body, OneSearch) else body.queries
     answers = await found(
         service, [_query(service, each) for each in asked], form, record=all(each.record for each in asked)
@@ -132,7 +127,7 @@ async def place(name: Annotated[str, Parameter(min_length=1, max_length=2048)], 
     return {"uri": await service.searches.locate(name)}
 
 
-@router.get("/v1/contents/{content_hash}", summary="A content, and everywhere it stands.", response_model=Content)
+@router.get("/v1/contents/{content_hash}", summary="A content, and everywhere it stands.", response_model=WholeContent)
 async def content(
     content_hash: Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As results have it.")], service: Shared
 ) -> Response:
