@@ -265,4 +265,6 @@ def mounted(application: FastAPI) -> AbstractAsyncContextManager[None]:
 
 def inside(application: FastAPI) -> AsyncClient:
     """A client of an application of this process."""
-    return AsyncClient("http://127.0.0.1", transport=httpx.ASGITransport(application), retries=_START_S)
+    return AsyncClient(
+        "http://127.0.0.1", transport=httpx.ASGITransport(application, raise_app_exceptions=False), retries=_START_S
+    )

@@ -73,7 +73,7 @@ def producer_of(service: Service) -> FeedbackProducer:
     """What speaks of lessons; `RefusedError` where no broker is named."""
     if service.producer is None:
         raise RefusedError(
-            HTTPStatus.SERVICE_UNAVAILABLE,
+            HTTPStatus.CONFLICT,  # asked again in a moment, it has none either
             f"expected a broker for lessons, found none: {WITHOUT_BROKER}",
         )
     return service.producer
