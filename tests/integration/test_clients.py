@@ -62,6 +62,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command prints, without what is another one's each time: ids, times and what the disk has left."""
     assert main(list(arguments)) == 0
     text = capsys.readouterr().out
+    text = re.sub(r" +a verdict on this one is asked for.*\n\s*", "", text)  # drawn by the id of the query
     text = re.sub(r"\b[0-9a-f]{32}\b|\d+ ms|\d[\d.,]* (?:GiB|hours)", "…", text)
     return re.sub(r'"(?:token|session_token)": "[^"]*"|"(?:free_bytes|\w+_age_s)": [\d.]+', "…", text)
 
@@ -164,7 +165,7 @@ def test_what_a_dead_service_left_behind_is_passed_over(store: Path, served: Ser
 
 def test_a_client_answers_as_a_searcher_does_and_does_what_people_do(served: Served, store: Path) -> None:
     """OPS-5b: search, tell, select, correct, explain, rerank, places, contents, status; with another form of errors."""
-    query = Query(text=QUESTION, k=3, principal="ada", session_id="s-1")
+    query = Query(text=QUESTION, k=3, principal="ada")
     with weft.open_searcher(store) as searcher, Client(served.url, ADMIN) as client:
         expected = searcher.search(query)
         answer = client.search(query)
