@@ -62,7 +62,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     """What a command prints, without what is another one's each time: ids, times and what the disk has left."""
     assert main(list(arguments)) == 0
     text = capsys.readouterr().out
-    text = re.sub(r" +a verdict on this one is asked for.*\n\s*", "", text)  # drawn by the id of the query
+    text = re.sub(r"(?m)^ *a verdict on this one is asked for.*\n", "", text)  # drawn by the id of the query
     text = re.sub(r"\b[0-9a-f]{32}\b|\d+ ms|\d[\d.,]* (?:GiB|hours)", "…", text)
     return re.sub(r'"(?:token|session_token)": "[^"]*"|"(?:free_bytes|\w+_age_s)": [\d.]+', "…", text)
 
