@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from weft.chunking.settings import ChunkingSettings
 from weft.consolidation.settings import ConsolidationSettings
 from weft.domain.errors import ConfigurationError, StoreError
-from weft.domain.sections import Section
+from weft.domain.sections import Count, Section
 from weft.embedding.settings import EmbeddingSettings
 from weft.evaluation.settings import EvaluationSettings, QueryLogSettings
 from weft.extraction.settings import ExtractionSettings
@@ -42,11 +42,19 @@ ENVIRONMENT_PREFIX = "WEFT__"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one slash left
 
 
+class KeepSettings(Section):
+    """How many of the past a store keeps, the newest."""
+
+    generations: Count
+    learned: Count
+
+
 class StorageSettings(Section):
     """Where everything weft keeps lies, and what becomes of settings that differ from the store's."""
 
     root: str
     settings: Literal["kept", "given", "changed"]
+    keep: KeepSettings
 
     @field_validator("root")
     @classmethod

@@ -13,7 +13,7 @@ from weft import __version__
 from weft.service import problems
 from weft.service.gate import Gate, scope_needed
 from weft.service.problems import Problem
-from weft.service.routes import feedback, health, lessons, searching, versions
+from weft.service.routes import feedback, health, lessons, principals, searching, versions
 from weft.service.state import Service
 
 ROUTERS: Sequence[APIRouter] = (
@@ -21,6 +21,7 @@ ROUTERS: Sequence[APIRouter] = (
     feedback.router,
     lessons.router,
     versions.router,
+    principals.router,
     health.router,
 )
 

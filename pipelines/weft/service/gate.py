@@ -43,7 +43,9 @@ def scope_needed(method: str, path: str) -> Scope | None:
     """What a token must be good for; None where none is needed."""
     if path == "/" or path.startswith(PUBLIC):
         return None
-    if method in ADMIN_METHODS or (method == "POST" and path.startswith(("/v1/generations", "/v1/learned"))):
+    if method in ADMIN_METHODS or path.startswith("/v1/principals"):
+        return Scope.ADMIN
+    if method == "POST" and path.startswith(("/v1/generations", "/v1/learned")):
         return Scope.ADMIN
     if method == "POST" and path.startswith(("/v1/feedback", "/v1/lessons")) and path != "/v1/lessons/prompt":
         return Scope.FEEDBACK
