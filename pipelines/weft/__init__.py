@@ -4,7 +4,7 @@ Names are imported when they are first used, so that `import weft` takes no time
 
 Examples:
     >>> sorted(__all__)[:5]
-    ['Answer', 'Contribution', 'Domain', 'Producer', 'Query']
+    ['Answer', 'AsyncClient', 'Client', 'Contribution', 'Domain']
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weft.app.library import declare, index, open_producer, open_query_log, open_searcher, prompt
+    from weft.client.http import AsyncClient, Client
     from weft.domain.documents import Domain
     from weft.domain.errors import WeftError
     from weft.domain.ranking import Answer, Contribution, Query
@@ -26,6 +27,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "AsyncClient",
+    "Client",
     "Contribution",
     "Domain",
     "Producer",
@@ -45,6 +48,8 @@ __all__ = [
 
 _PLACES = {
     "Answer": "weft.domain.ranking:Answer",
+    "AsyncClient": "weft.client.http:AsyncClient",
+    "Client": "weft.client.http:Client",
     "Contribution": "weft.domain.ranking:Contribution",
     "Domain": "weft.domain.documents:Domain",
     "Producer": "weft.feedback.events.producer:FeedbackProducer",

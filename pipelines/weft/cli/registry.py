@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, Command] = {
     "serve": Command(
         "commands.serve:serve", "Serve a store over HTTP, with a console for browsers; Ctrl-C ends it.", narrates=True
     ),
+    "mcp": Command("commands.mcp:mcp", "Give agents the tools of a store over MCP, on stdin and stdout."),
     "update": Command(
         "commands.update:update",
         "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",

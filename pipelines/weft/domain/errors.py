@@ -17,6 +17,8 @@ A leaf exists for each thing a caller does differently:
     ├── BrokerUnavailableError   retry: the broker does not answer
     │   └── MissingTopicError       retry, then stop: the broker answers, and has no such topic
     ├── TrackingUnavailableError retry: MLflow does not answer
+    ├── ServiceError             stop: a service refuses what it is asked
+    │   └── ServiceUnreachableError retry: a service does not answer, or has no room
     ├── InvalidEventError        skip the record: it becomes a dead letter with this reason
     └── InvalidLessonError       skip the lesson: it is set aside with its problems
 """
@@ -84,6 +86,14 @@ class MissingTopicError(BrokerUnavailableError):
 
 class TrackingUnavailableError(WeftError):
     """MLflow does not answer, or refuses what it is told."""
+
+
+class ServiceError(WeftError):
+    """A running service refuses what it is asked, or fails."""
+
+
+class ServiceUnreachableError(ServiceError):
+    """A running service does not answer, or has no room now."""
 
 
 class InvalidEventError(WeftError):

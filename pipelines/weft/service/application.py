@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -35,7 +36,8 @@ def create_application(service: Service) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.searches.start()
         try:
-            yield
+            async with mcp:
+                yield
         finally:
             service.draining = True
             await service.searches.close()
@@ -54,6 +56,7 @@ def create_application(service: Service) -> FastAPI:
     problems.handle(application)
     for router in ROUTERS:
         application.include_router(router)
+    mcp = _mcp(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     application.add_middleware(
         Gate,
@@ -64,6 +67,15 @@ def create_application(service: Service) -> FastAPI:
     )
     service.metrics.watch(service.searches, service.facts, service.events)
     return application
+
+
+def _mcp(application: FastAPI) -> AbstractAsyncContextManager[None]:
+    """MCP at `/mcp`, where its library is installed."""
+    if find_spec("mcp") is None:
+        return nullcontext()
+    from weft.service.mcp_tools import mounted  # noqa: PLC0415  it is an extra
+
+    return mounted(application)
 
 
 _PROBLEM = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

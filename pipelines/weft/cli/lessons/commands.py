@@ -5,31 +5,33 @@ from __future__ import annotations
 import json
 import random
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from weft.app.lessons.operations import lesson_of, lesson_sender
-from weft.app.lessons.pairs import open_pairs
-from weft.app.lessons.view import lesson_document, live_lessons, noted, prompted, to_review, with_texts
+from weft.app.lessons.operations import LessonSender, lesson_page, lesson_sender
+from weft.app.lessons.pairs import reviewed
+from weft.app.lessons.view import listed, live_lessons, prompted, with_texts
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
+from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, ServedOptions, command
 from weft.cli.console.output import Result, Shown, rows
 from weft.cli.console.terminal import moment, note, reading, visible
 from weft.cli.lessons import hook, telling
-from weft.cli.lessons.telling import LessonArgument, Session, first_event_notes
+from weft.cli.lessons.telling import LessonArgument, Session, sender_for
+from weft.client import calls
+from weft.client.calls import MOST_LISTED, MOST_REVIEWED
 from weft.domain.errors import InvalidLessonError
 from weft.domain.ids import principal_fingerprint
 from weft.domain.lesson import Lesson, LessonResult, LessonStatus, one_line
-from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
+from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.learning.lessons.measures import confidence_bands
-from weft.learning.lessons.rows import LessonNote
 from weft.lessons.finding import ToolUse
 from weft.lessons.markdown import from_markdown, to_markdown
 from weft.lessons.sensitive import require_storable
+from weft.runtime.process import speaker_of
 from weft.settings import Settings, require_store
 
 
@@ -81,20 +83,19 @@ def read_file(path: Path) -> LessonFile:
     return LessonFile(lessons, wrong, retired=frozenset(out_of_use))
 
 
-def send_all(settings: Settings, file: LessonFile, *, principal: str | None, session: str | None) -> None:
+def send_all(sender: LessonSender, file: LessonFile) -> None:
     """Say what a file says."""
-    with lesson_sender(settings, principal, session) as sender:
-        by, producer = sender.principal, sender.producer
-        for each in file.lessons:
-            of = sender.session_of(each.id)
-            if (parent := file.revised.get(each.id)) is not None:
-                producer.lesson_revised(of, parent, each, principal=by)
-            else:
-                # Imported twice within a day, it is said once.
-                event_id = f"import-{principal_fingerprint(by)}-{each.id}"
-                producer.lesson_added(of, each, principal=by, event_id=event_id)
-            if each.id in file.retired:
-                producer.lesson_retired(of, each.id, principal=by, why="it was out of use where it came from")
+    by, producer = sender.principal, sender.producer
+    for each in file.lessons:
+        of = sender.session_of(each.id)
+        if (parent := file.revised.get(each.id)) is not None:
+            producer.lesson_revised(of, parent, each, principal=by)
+        else:
+            # Imported twice within a day, it is said once.
+            event_id = f"import-{principal_fingerprint(by)}-{each.id}"
+            producer.lesson_added(of, each, principal=by, event_id=event_id)
+        if each.id in file.retired:
+            producer.lesson_retired(of, each.id, principal=by, why="it was out of use where it came from")
 
 
 lessons = typer.Typer(no_args_is_help=True, help="Lessons for agents: how sure each is, and what came of it.")
@@ -109,80 +110,83 @@ Status = Annotated[LessonStatus | None, typer.Option("--status", help="Only thos
 @lessons.command("list")
 @command
 def list_lessons(
-    options: CommonOptions,
+    options: ServedOptions,
     status: Status = None,
     section: Annotated[str | None, typer.Option("--section", help="Only those of this section.")] = None,
     limit: Limit = 100,
 ) -> Result:
     """Every lesson that has a text, the surest first."""
-    beliefs = _beliefs(options.settings())
-    listed = [
-        (belief, text)
-        for belief, text in with_texts(beliefs)
-        if status in {None, belief.status} and section in {None, text.section}
-    ]
-    listed.sort(key=lambda row: (-row[0].p_good, row[0].id))
+    if (client := options.service({"--limit": limit > MOST_LISTED})) is not None:
+        with client:
+            stated = {"status": status and status.value, "section": section, "limit": limit}
+            documents, total = client.send(calls.lessons(stated))
+    else:
+        documents, total = listed(_beliefs(options.settings()), status, section, limit)
     return rows(
-        listed[:limit],
-        document=lambda row: lesson_document(*row),
+        documents,
+        document=lambda each: each,
         columns=_COLUMNS,
-        texts=lambda row: _texts(*row),
-        after=[f"{len(listed):,} lessons"],
+        texts=_texts,
+        after=[f"{total:,} lessons"],
     )
 
 
 @lessons.command()
 @command
-def review(options: CommonOptions, limit: Limit = 20) -> Result:
+def review(options: ServedOptions, limit: Limit = 20) -> Result:
     """Lessons that a person could decide on, the least sure first, of equals the newest; then pairs about the same."""
-    settings = options.settings()
-    beliefs = _beliefs(settings)
-    pairs = list(open_pairs(beliefs, settings))
-    open_ = to_review(beliefs)
-    documents = [{**lesson_document(belief, text), "can": _can(belief)} for belief, text in open_[:limit]]
+    if (client := options.service({"--limit": limit > MOST_REVIEWED})) is not None:
+        with client:
+            open_ = client.send(calls.review(limit))
+    else:
+        settings = options.settings()
+        open_ = reviewed(_beliefs(settings), settings, limit)
+    documents = [{**each, "can": _can(each)} for each in open_["lessons"]]
+    pairs = open_["pairs"]
 
     def shown() -> Iterator[Shown]:
-        for belief, text in open_[:limit]:
-            yield visible(f"{belief.id}  {text.content}")
-            yield f"    {belief.reason}; {_outcomes(belief)}; from {belief.source.value}"
-            yield f"    {'  |  '.join(_can(belief))}"
-        for pair in pairs[:limit]:
-            yield visible(f"{pair.lesson.id}  {pair.lesson.content}")
-            yield visible(f"    {pair.says} {pair.other.id}  {pair.other.content}: {pair.comparison.why}")
-            yield f"    {'  |  '.join(pair.commands)}"
-        yield f"{len(open_):,} lessons and {len(pairs):,} pairs to review"
+        for each in documents:
+            yield visible(f"{each['id']}  {each['content']}")
+            yield visible(f"    {each['reason']}; {_outcomes(each)}; from {each['source']}")
+            yield f"    {'  |  '.join(each['can'])}"
+        for pair in pairs:
+            yield visible(f"{pair['id']}  {pair['content']}")
+            yield visible(f"    {pair['says']} {pair['other']}  {pair['other_content']}: {pair['why']}")
+            yield f"    {'  |  '.join(pair['can'])}"
+        yield f"{open_['open']:,} lessons and {open_['open_pairs']:,} pairs to review"
 
-    return Result([*documents, *(pair.as_fields() for pair in pairs[:limit])], shown())
+    return Result([*documents, *pairs], shown())
 
 
 @lessons.command()
 @command
-def show(lesson: LessonArgument, options: CommonOptions) -> Result:
+def show(lesson: LessonArgument, options: ServedOptions) -> Result:
     """A lesson, what is believed of it and why, and its whole history: when, by whom, from which conversation."""
-    beliefs = _beliefs(options.settings())
-    belief = lesson_of(beliefs, lesson)
-    text, history = beliefs.lesson(belief.id), beliefs.history(belief.id)
-    noted = [noted(each) for each in history]
-    facts = {**lesson_document(belief, text), "history": noted}
-    return Result([facts], _page(belief, text, history))
+    if (client := options.service()) is not None:
+        with client:
+            facts = client.lesson(lesson)
+    else:
+        facts = lesson_page(_beliefs(options.settings()), lesson)
+    return Result([facts], _page(facts))
 
 
-def _page(belief: LessonBelief, text: Lesson | None, history: Iterable[LessonNote]) -> Iterator[Shown]:
-    shown = "(its text was forgotten, or nobody said it)" if text is None else f"{text.section}: {text.content}"
-    yield visible(f"{belief.id}  {shown}")
-    if text is not None:
-        yield visible(f"  {text.kind.value}, priority {belief.priority.value}, {_conditions(text)}")
-    of = f"{belief.status.value}: {belief.reason}"
-    sure = f"P(good) {belief.p_good:.2f} [{belief.lower:.2f}, {belief.upper:.2f}], first {belief.prior:.2f}"
-    yield visible(f"  {of}; {sure}")
-    yield visible(f"  said {_times(belief.sayings)}, injected {_times(belief.injected)}, {_outcomes(belief)}")
-    yield from (visible(_story(each, belief.id)) for each in history)
+def _page(facts: Mapping[str, Any]) -> Iterator[Shown]:
+    has_text = "content" in facts
+    shown = f"{facts['section']}: {facts['content']}" if has_text else "(its text was forgotten, or nobody said it)"
+    yield visible(f"{facts['id']}  {shown}")
+    if has_text:
+        yield visible(f"  {facts['kind']}, priority {facts['priority']}, {_conditions(facts.get('conditions', {}))}")
+    low, high = facts["interval"]
+    sure = f"P(good) {facts['p_good']:.2f} [{low:.2f}, {high:.2f}], first {facts['first_confidence']:.2f}"
+    yield visible(f"  {facts['status']}: {facts['reason']}; {sure}")
+    yield visible(f"  said {_times(facts['said'])}, injected {_times(facts['injected'])}, {_outcomes(facts)}")
+    yield from (visible(_story(each, facts["id"])) for each in facts["history"])
 
 
 @lessons.command()
 @command
 def prompt(
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     tool: Annotated[str, typer.Option("--tool", help="Tool that is about to be used.")] = "",
     file: Annotated[list[str] | None, typer.Option("--file", help="File that it touches; repeatable.")] = None,
@@ -196,24 +200,41 @@ def prompt(
     bootstrap: Bootstrap = None,
 ) -> Result:
     """What an agent is told before it uses a tool, within a budget of tokens; nothing where nothing fits."""
-    settings = options.settings(bootstrap=bootstrap)
-    use = ToolUse(tool, tuple(file or ()), context)
-    rng = random.Random(seed)  # noqa: S311 - it draws what is tried, and keeps no secret
-    told = prompted(_beliefs(settings), settings, use, budget=budget, rng=rng)
-    injection = None
-    if record and told.shown:
-        injection = uuid.uuid4().hex
-        with lesson_sender(settings, principal, session) as sender:
-            sender.producer.lessons_injected(
-                sender.session or f"injection-{injection}",
-                injection,
-                told.injected(),
-                principal=sender.principal,
-                tool=tool or None,
+    own = {"--bootstrap": bootstrap, "--seed": seed is not None}
+    if (client := options.service(own, feedback=record)) is not None:
+        stated = {"tool": tool, "files": file or [], "context": context, "budget": budget, "record": record}
+        with client:
+            facts = client.send(
+                calls.lesson_prompt({**stated, "principal": speaker_of(principal), "session_id": session})
             )
-    facts = told.to_dict(injection)
+    else:
+        facts = _prompted(
+            options.settings(bootstrap=bootstrap),
+            ToolUse(tool, tuple(file or ()), context),
+            budget=budget,
+            rng=random.Random(seed),  # noqa: S311 - it draws what is tried, and keeps no secret
+            saying=(principal, session) if record else None,
+        )
     whys = [visible(f"{each['lesson_id']}: {each['why']}") for each in facts["lessons"] if explain]
-    return Result([facts], [*([told.form.text] if told.form.text else []), *whys])
+    return Result([facts], [*([facts["text"]] if facts["text"] else []), *whys])
+
+
+def _prompted(
+    settings: Settings,
+    use: ToolUse,
+    *,
+    budget: int | None,
+    rng: random.Random,
+    saying: tuple[str | None, str | None] | None,  # by whom and in which session it is told; None where it is not
+) -> dict[str, Any]:
+    lessons_ = prompted(_beliefs(settings), settings, use, budget=budget, rng=rng)
+    injection = None
+    if saying is not None and lessons_.shown:
+        injection = uuid.uuid4().hex
+        with lesson_sender(settings, *saying) as sender:
+            of, by = sender.session or f"injection-{injection}", sender.principal
+            sender.producer.lessons_injected(of, injection, lessons_.injected(), principal=by, tool=use.tool or None)
+    return lessons_.to_dict(injection)
 
 
 @lessons.command("hook")
@@ -269,7 +290,7 @@ def export_lessons(options: CommonOptions, status: Status = None) -> Result:
 @command
 def import_lessons(
     file: Annotated[Path, typer.Argument(help="A page of Markdown (.md), or JSON lines, a lesson each.")],
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     principal: Principal = None,
     session: Session = None,
@@ -285,8 +306,8 @@ def import_lessons(
         note(f"{file}: expected lessons, found none: a page has each behind a dash")
     unknown = read.beyond(*_existing(settings))
     if not dry_run and unknown.lessons:
-        with first_event_notes(settings):
-            send_all(settings, unknown, principal=principal, session=session)
+        with sender_for(options, settings, (principal, session, bootstrap), first=True) as sender:
+            send_all(sender, unknown)
     counts = {"lessons": len({each.id for each in read.lessons}), "revised": len(read.revised)}
     counts |= {"known": len(read.lessons) - len(unknown.lessons), "retired": len(read.retired)}
     counts |= {"problems": len(read.problems), "sent": bool(unknown.lessons) and not dry_run}
@@ -306,47 +327,43 @@ def _beliefs(settings: Settings) -> LessonBeliefs:
     return live_lessons(Catalog(require_store(settings)), settings)
 
 
-def _texts(belief: LessonBelief, text: Lesson) -> Sequence[str]:
-    helpful, harmful = _sides(belief)
-    spread = f"{(belief.upper - belief.lower) / 2:.2f}"
-    numbers = (f"{belief.p_good:.2f}", spread, str(belief.sayings), str(belief.injected), str(helpful), str(harmful))
-    return (belief.id, belief.status.value, *numbers, text.section, text.content)
-
-
-def _sides(belief: LessonBelief) -> tuple[int, int]:
-    good = (LessonResult.SUCCESS, LessonResult.CONFIRMATION)
-    helpful = sum(belief.counts[each] for each in good)
-    return helpful, sum(belief.counts.values()) - helpful
+def _texts(facts: Mapping[str, Any]) -> Sequence[str]:
+    low, high = facts["interval"]
+    came = facts["outcomes"]
+    helpful = sum(came.get(each.value, 0) for each in (LessonResult.SUCCESS, LessonResult.CONFIRMATION))
+    counts = (facts["said"], facts["injected"], helpful, sum(came.values()) - helpful)
+    numbers = (f"{facts['p_good']:.2f}", f"{(high - low) / 2:.2f}", *map(str, counts))
+    return (facts["id"], facts["status"], *numbers, facts["section"], facts["content"])
 
 
 def _times(count: int) -> str:
     return {0: "never", 1: "once"}.get(count, f"{count} times")
 
 
-def _outcomes(belief: LessonBelief) -> str:
-    came = ", ".join(f"{count} {result.value}" for result, count in belief.counts.items() if count)
+def _outcomes(facts: Mapping[str, Any]) -> str:
+    came = ", ".join(f"{count} {result}" for result, count in facts["outcomes"].items() if count)
     return f"came of it: {came or 'nothing yet'}"
 
 
-def _can(belief: LessonBelief) -> list[str]:
-    return [f"weft lessons {what} {belief.id}" for what in ("validate", "contradict", "retire", "show")]
+def _can(facts: Mapping[str, Any]) -> list[str]:
+    return [f"weft lessons {what} {facts['id']}" for what in ("validate", "contradict", "retire", "show")]
 
 
-def _conditions(text: Lesson) -> str:
-    stated = text.as_fields().get("conditions", {})
-    named = (f"{name} {', '.join(values)}" for name, values in stated.items())  # type: ignore[attr-defined]
+def _conditions(stated: Mapping[str, Sequence[str]]) -> str:
+    named = (f"{name} {', '.join(values)}" for name, values in stated.items())
     return "for " + "; ".join(named) if stated else "wherever its words fit"
 
 
 _LINKS = {"alias": "is one with", "apart": "is not one with", "revise": "is said instead of"}
 
 
-def _story(note: LessonNote, shown: str) -> str:
-    about = [note.source and f"from {note.source}", note.origin and f"told by {note.origin}"]
-    if note.what in _LINKS:
-        about.insert(0, f"{note.lesson} {_LINKS[note.what]} {note.other}")
-    elif note.lesson != shown:
-        about.insert(0, f"of {note.lesson}")
-    sayings = [note.span and f"“{note.span}”", note.why and one_line(note.why)]
-    details = "; ".join(each for each in (*about, f"conversation {note.session}", *sayings) if each)
-    return f"  {moment(note.at)}  {note.what} by {note.by}: {details}"
+def _story(note: Mapping[str, Any], shown: str) -> str:
+    source, origin, why = note.get("source"), note.get("origin"), note.get("why")
+    about = [source and f"from {source}", origin and f"told by {origin}"]
+    if note["what"] in _LINKS:
+        about.insert(0, f"{note.get('lesson', '')} {_LINKS[note['what']]} {note.get('other', '')}")
+    elif note.get("lesson", "") != shown:
+        about.insert(0, f"of {note.get('lesson', '')}")
+    sayings = [note.get("span") and f"“{note['span']}”", why and one_line(why)]
+    details = "; ".join(each for each in (*about, f"conversation {note['session']}", *sayings) if each)
+    return f"  {moment(note['at'])}  {note['what']} by {note['by']}: {details}"
