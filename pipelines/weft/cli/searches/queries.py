@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from weft.app.log_evaluation import collected
+from weft.app.collecting import collected
 from weft.cli.console.options import Bootstrap, CommonOptions, command
 from weft.cli.console.output import Result, Shown, markup, rows
 from weft.cli.console.terminal import plain, table_of, visible
