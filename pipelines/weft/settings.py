@@ -120,6 +120,11 @@ def load_settings(
     return settings
 
 
+def store_settings(store: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Settings:
+    """The settings of a store, and over them assignments as "section.key=value"."""
+    return load_settings(assignments=[*assignments, f"storage.root={json.dumps(str(Path(store)))}"])
+
+
 def require_store(settings: Settings) -> Path:
     """The folder of the store.
 
