@@ -183,9 +183,12 @@ def _unpacked(parent: Path) -> Path:
     folder = parent / f"{_BUNDLED_NAME}-{_bundled_version()}"
     if folder.is_dir():
         return folder
-    with tempfile.TemporaryDirectory() as scratch, filled_folder(folder) as staging:
-        with zipfile.ZipFile(BUNDLED_MODEL.path(Path(scratch))) as archive:
-            archive.extractall(staging)
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        filled_folder(folder) as staging,
+        zipfile.ZipFile(BUNDLED_MODEL.path(Path(scratch))) as archive,
+    ):
+        archive.extractall(staging)
     return folder
 
 
