@@ -201,14 +201,15 @@ def go_module(module: str) -> Path:
     return Path(json.loads(_ran(["go", "mod", "download", "-json", module]))["Dir"])
 
 
-def python_package(requirement: str) -> Path:
-    """A folder with a Python package, fetched once."""
-    folder = ROOT / "build" / f"schemas-{hashlib.sha256(requirement.encode()).hexdigest()[:12]}"
+def python_wheel(requirement: str) -> Path:
+    """The wheel of a Python package, fetched once."""
+    folder = ROOT / "build" / f"wheel-{hashlib.sha256(requirement.encode()).hexdigest()[:12]}"
     if not folder.is_dir():
         staging = folder.with_name(f".{folder.name}-{os.getpid()}")
-        _ran([sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", f"--target={staging}", requirement])
+        _ran([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", f"--dest={staging}", requirement])
         staging.rename(folder)
-    return folder
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 def maven_jar(artifact: str) -> Path:

@@ -69,17 +69,12 @@ def test_references_lead_somewhere() -> None:
     assert set(kustomization["resources"]) == {file.name for file in MANIFESTS} - by_hand
     claims = {each["metadata"]["name"] for each in of("PersistentVolumeClaim")}
     assert set(named(ALL, "claimName")) == claims
-    assert {each["name"] for each in named(ALL, "configMapRef")} == {
-        each["metadata"]["name"] for each in of("ConfigMap")
-    }
+    config = {each["metadata"]["name"] for each in of("ConfigMap")}
+    assert {each["name"] for each in named(ALL, "configMapRef")} == config
     for reference in named(ALL, "secretKeyRef"):
         assert reference["key"] in SECRETS[reference["name"]]
     assert set(named(ALL, "secretName")) <= set(SECRETS)
-    labels = {
-        each["labels"]["app.kubernetes.io/name"]
-        for each in named(ALL, "metadata")
-        if "app.kubernetes.io/name" in each.get("labels", {})
-    }
+    labels = {each.get("labels", {}).get("app.kubernetes.io/name") for each in named(ALL, "metadata")}
     for chosen in (*named(ALL, "matchLabels"), *named(of("Service"), "selector")):
         assert chosen.get("app.kubernetes.io/name") in labels | {None}
     (job,) = of("RayJob")

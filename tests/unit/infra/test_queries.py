@@ -35,7 +35,7 @@ SERVICE: dict[str, set[str]] = {
     "weft_store_free_bytes": NONE,
     "weft_alarm": {"name"},
 }
-"""What the service counts, by name, with its labels; a running one is asked in tests/integration/test_metrics_queries.py."""
+"""What the service counts, by name, with its labels. tests/integration/test_metrics_queries.py asks a running one."""
 
 UPDATERS = {
     f"weft_feedback_{name}": {*PARTITION, *({"reason"} if name == "dead_letters_total" else NONE)}
