@@ -88,3 +88,15 @@ def test_kustomize_puts_together_what_runs_all_the_time() -> None:
     assert {(each["kind"], each["metadata"]["name"]) for each in made} == set(expected)
     (cluster,) = (each for each in made if each["kind"] == "RayCluster")
     assert cluster["spec"] == expected["RayCluster", "weft"]  # merged keys of YAML, as Kubernetes reads them
+
+
+def test_ray_serve_takes_the_configuration() -> None:
+    """OPS-5, OPS-9: as its own schema reads it; what it imports is there."""
+    schema = pytest.importorskip("ray.serve.schema", reason="Ray Serve is missing")
+    (resource,) = (each for each in manifests() if each["kind"] == "RayService")
+    deployed = schema.ServeDeploySchema.model_validate(yaml.safe_load(resource["spec"]["serveConfigV2"]))
+    (application,) = deployed.applications
+    module, _, name = application.import_path.partition(":")
+    assert callable(getattr(pytest.importorskip(module, reason="there is no weft serve yet"), name))
+    (config,) = (each for each in manifests() if each["kind"] == "ConfigMap")
+    assert application.args["bootstrap"] == config["data"]["WEFT__KAFKA__BOOTSTRAP"]

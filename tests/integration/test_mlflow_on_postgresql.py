@@ -136,7 +136,9 @@ def test_nights_record_register_and_roll_back(  # noqa: PLR0917  fixtures
     assert {run.info.status for run in runs} == {"FINISHED"}
     assert recorded
     assert recorded[0].data.metrics
-    learned = Path(the_ui(night).download_artifacts(recorded[0].info.run_id, "learned", str(root)))
+    folder = root / "returned"
+    folder.mkdir()
+    learned = Path(the_ui(night).download_artifacts(recorded[0].info.run_id, "learned", str(folder)))
     kept = {file.name: file.read_bytes() for file in (root / "learned" / second).iterdir() if file.is_file()}
     returned = {file.name: file.read_bytes() for file in learned.rglob("*") if file.is_file()}
     assert returned

@@ -76,8 +76,8 @@ def test_torch_comes_before_all_that_asks_for_it() -> None:
 
 
 def test_what_is_needed_to_build_stays_behind() -> None:
-    """OPS-9: the image holds the environment and the jobs, not the sources, the wheel or pip's downloads."""
+    """OPS-9: the image holds the environment, not the sources, the wheel or pip's downloads."""
     for target in ("cpu", "gpu"):
         copied = [each for each in whole(STAGES, target) if each.name == "COPY"]
-        assert [each.words[-1] for each in copied] == ["/tmp/constraints.txt", "/opt/jobs/jobs", "/opt/weft"]
+        assert [each.words[-1] for each in copied] == ["/tmp/constraints.txt", "/opt/weft"]
     assert any("PIP_NO_CACHE_DIR=1" in each.words for each in STAGES["base"].instructions if each.name == "ENV")

@@ -22,8 +22,6 @@ SERVICE: dict[str, set[str]] = {
     "weft_search_stage_seconds_count": {"stage"},
     "weft_search_process_restarts_total": NONE,
     "weft_refused_total": {"reason"},
-    "weft_question_cache_hits_total": NONE,
-    "weft_question_cache_misses_total": NONE,
     "weft_producer_events_total": {"type"},
     "weft_producer_waiting": NONE,
     "weft_producer_lost_total": NONE,
