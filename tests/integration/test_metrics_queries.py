@@ -46,8 +46,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from weft.app.status import note_night
 
     store = service.small_store(tmp_path_factory.mktemp("metrics"))
-    weft("consolidate", "--store", str(store), "--set", "consolidation.calibration.probes=''")
-    note_night(store, {}, [Alarm("calibration", "rings")], at=system_clock())
     with EmbeddedBroker() as broker:
         update = [sys.executable, "-m", "weft", "update", "--local", "--store", str(store)]
         updaters = subprocess.Popen(
@@ -56,6 +54,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         try:
             with service.serving(store, "--bootstrap", broker.bootstrap) as running:
                 happen(running, broker)
+                weft("consolidate", "--store", str(store), "--set", "consolidation.calibration.probes=''")
+                rung = Alarm(
+                    "keyword blindness", 0.5, 0.4, 0.6, bound=0.1, n=100, ringing=True, says="words are passed over"
+                )
+                note_night(store, {}, [rung], at=system_clock())
                 yield running
         finally:
             updaters.terminate()
@@ -66,14 +69,16 @@ def happen(running: Any, broker: EmbeddedBroker) -> None:
     """A search and an outcome, a record that is no event, and a request without a token."""
     answer = running.ask("yellow fruit that grows")
     with running.client() as client:
-        verdict = {"type": "explicit", "token": answer["token"], "signal": 1.0}
+        verdict = {"type": "explicit", "answer": answer["token"], "signal": 1.0}
         assert client.post("/v1/feedback", json=verdict).status_code == 202
     with running.client(token=None) as client:
         assert client.post("/v1/search", json={"text": "?"}).status_code == 401
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
     producer.send("weft.feedback", key=b"s", value=b"no event")
     producer.close()
-    until(lambda: 'reason="' in printed(running), "a dead letter")
+    until(lambda: 'weft_feedback_applied_total{partition="0"}' in printed(running), "updaters")
+    until(lambda: "weft_feedback_dead_letters_total" in printed(running), "a dead letter")
+    until(lambda: "weft_feedback_evidence_bytes" in printed(running), "what updaters publish")
 
 
 def printed(running: Any) -> str:
