@@ -97,7 +97,8 @@ def test_a_command_prints_the_same_by_a_service_and_without(
 ) -> None:
     """OPS-4: results, scores, explanations, status and lessons, for people."""
     at = ["--store", str(store)]
-    assert printed(capsys, *arguments, *at) == printed(capsys, *arguments, *at, "--server", "none")
+    by_service, without = ([each.replace("SESSION", f"{way}-1") for each in arguments] for way in ("by", "without"))
+    assert printed(capsys, *by_service, *at) == printed(capsys, *without, *at, "--server", "none")
 
 
 def test_a_search_prints_the_same_for_programs(

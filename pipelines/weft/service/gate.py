@@ -130,7 +130,7 @@ class Gate:
             ).inc()
             self._metrics.seconds.labels(route).observe(took)
             if log.isEnabledFor(logging.INFO):
-                caller = scope.get("state", {}).get("caller", ANYBODY)
+                caller = scope.get("state", {}).get("caller") or ANYBODY  # of what needs no token, nobody may be known
                 facts = {"method": scope["method"], "route": route, "status": status, "ms": round(took * 1000.0, 1)}
                 log.info("request", extra={"facts": {**facts, "caller": caller.name}})
 

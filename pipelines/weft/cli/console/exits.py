@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import typer
@@ -22,6 +22,23 @@ INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it; SIGTERM ends it as well."""
 
 _STDERR = 2
+
+
+class ImportedCommands(Mapping[str, Any]):
+    """Commands by name; each is imported when it is looked up."""
+
+    def __init__(self, load: Callable[[str], Any], names: Collection[str]) -> None:
+        self._load = load
+        self._names = names
+
+    def __getitem__(self, name: str) -> Any:
+        return self._load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def as_command(function: Callable[..., Any], name: str | None = None) -> Any:

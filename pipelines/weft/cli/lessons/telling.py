@@ -28,6 +28,7 @@ from weft.catalog.catalog import Catalog
 from weft.cli.console.options import Bootstrap, CommonOptions, Principal, ServedOptions, command
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, reading
+from weft.cli.lessons.listing import LessonArgument, Session
 from weft.client.publisher import HttpPublisher
 from weft.domain.errors import InvalidLessonError
 from weft.domain.events import LessonChange, LessonEvent, LessonOutcome
@@ -52,7 +53,6 @@ from weft.lessons.manager import LessonOperation, OperationKind
 from weft.runtime.process import speaker_of
 from weft.settings import Settings, require_store
 
-LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
 _REFUSED = {"sensitive", "never_met"}  # whoever says it; other problems are named, and it is said all the same
 _MOST_LOOKED_AT = 10_000  # lessons: a quarter of a second
@@ -69,9 +69,6 @@ def _reason(why: str | None) -> str | None:
 
 
 Why = Annotated[str | None, typer.Option("--why", help="In words, for whoever looks at its history.", callback=_reason)]
-Session = Annotated[
-    str | None, typer.Option("--session", help="The conversation that it was said in; default one of the lesson's own.")
-]
 
 Say = Callable[[dict[str, Any], LessonBelief], LessonEvent]
 """Makes an event about a lesson, of what every event carries."""

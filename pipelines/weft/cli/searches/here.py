@@ -53,15 +53,20 @@ def searched(settings: Settings, requests: Sequence[Query]) -> Sequence[Answer]:
 
 
 def publish(settings: Settings, answers: Sequence[Answer]) -> None:
-    """Say to the topic what was shown; what it cannot be told is counted on stderr."""
+    """Say to the configured topic what was shown; exit code 1 where it could not be told all of it."""
     with closing(connected(settings)) as producer:
-        for answer in answers:
-            producer.emit(answer)
-        if producer.lost:
-            warn(f"{producer.lost} of {len(answers)} answers are not in the feedback topic")
+        tell(answers, producer)
         producer.flush()
         if producer.lost:
             raise typer.Exit(1)
+
+
+def tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
+    """Say to the topic what was shown; what it cannot be told is counted on stderr."""
+    for answer in answers:
+        producer.emit(answer)
+    if producer.lost:
+        warn(f"{producer.lost} of {len(answers)} answers are not in the feedback topic")
 
 
 def connected(settings: Settings) -> FeedbackProducer:
