@@ -49,6 +49,17 @@ def readings_of(
     ]
 
 
+def history_of(
+    catalog: Catalog, priors: Priors, family: FamilyName | None, scope: str | None
+) -> list[tuple[str, Reading]]:
+    """The beliefs that are of the family, and whose scope begins so, in every learned version, and live."""
+    return [
+        (version, reading)
+        for version in (*catalog.learned.versions(), LIVE)
+        for reading in readings_of(catalog, priors, version, family, scope)
+    ]
+
+
 def beliefs_of(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
     if version in {PRIORS, PRIORS_VERSION}:

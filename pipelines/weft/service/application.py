@@ -11,6 +11,7 @@ from fastapi.openapi.utils import get_openapi
 
 from weft import __version__
 from weft.service import problems
+from weft.service.console import application as console
 from weft.service.gate import Gate, scope_needed
 from weft.service.problems import Problem
 from weft.service.routes import feedback, health, lessons, searching, versions
@@ -34,7 +35,8 @@ def create_application(service: Service) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.searches.start()
         try:
-            yield
+            async with console.running():
+                yield
         finally:
             service.draining = True
             await service.searches.close()
@@ -53,6 +55,7 @@ def create_application(service: Service) -> FastAPI:
     problems.handle(application)
     for router in ROUTERS:
         application.include_router(router)
+    console.mount(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     application.add_middleware(
         Gate,

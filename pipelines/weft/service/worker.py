@@ -46,6 +46,7 @@ class Form(StrEnum):
     PAGE = "page"  # what a page of results shows
     WHOLE = "whole"  # with what every score is made of
     PACKED = "packed"  # the value itself, for a process of the same version
+    GLANCE = "glance"  # the same, of what nobody is shown: it is neither kept nor told
 
 
 class Search(msgspec.Struct, frozen=True, tag=True):
@@ -168,7 +169,7 @@ def _shown(result: RankedResult) -> dict[str, Any]:
 
 def body_of(answer: Answer, form: Form) -> bytes:
     """An answer as it is sent."""
-    if form is Form.PACKED:
+    if form in {Form.PACKED, Form.GLANCE}:
         return ENCODER.encode(answer)
     return _json.encode(answer.to_dict() if form is Form.WHOLE else page_of(answer))
 
@@ -230,7 +231,7 @@ class SearchWorker:
 
     def _search(self, job: Search) -> Searched:
         answers = self._searcher.search_many(job.queries)
-        self._unnoted += answers
+        self._unnoted += [answer for answer, form in zip(answers, job.forms, strict=True) if form is not Form.GLANCE]
         return Searched(
             [
                 Found(body_of(answer, form), "answered" if answer.gap is None else "gap", answer.timings_ms)
