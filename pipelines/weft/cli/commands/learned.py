@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from weft.app.beliefs import LIVE, PRIORS, FamilyName, change_as_json, history_of, readings_of
+from weft.app.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
 from weft.app.learned_page import live_page
 from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
@@ -205,7 +205,12 @@ def history(
 ) -> Result:
     """One parameter in every learned version, and live."""
     settings, catalog = options.opened()
-    readings = [row for row in history_of(catalog, settings.priors, family, scope) if row[1].parameter == parameter]
+    readings: list[tuple[str, Reading]] = [
+        (version, reading)
+        for version in (*catalog.learned.versions(), LIVE)
+        for reading in readings_of(catalog, settings.priors, version, family, scope)
+        if reading.parameter == parameter
+    ]
     if not readings:
         raise StoreError(f"expected a parameter, found no {parameter!r}; list them with `weft learned show`")
     return rows(

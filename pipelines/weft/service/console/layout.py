@@ -124,18 +124,20 @@ def confirmed(name: str, asks: str, do: Callable[[], Any], *, what: str, why_not
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: frozenset[int] = frozenset()) -> None:
     """A table of texts that scrolls by itself where it is wider than the screen."""
-    with el(
-        "div", None, "scroll", tabindex="0", role="group", aria_label=f"Table: {', '.join(filter(None, headings))}"
-    ):
-        with el("table"):
-            with el("thead"), el("tr"):
-                for at, heading in enumerate(headings):
-                    el("th", heading, "number" if at in numbers else "", scope="col")
-            with el("tbody"):
-                for row in rows:
-                    with el("tr"):
-                        for at, cell in enumerate(row):
-                            el("td", cell, "number" if at in numbers else "")
+    with scrolling(", ".join(headings)), el("table"):
+        with el("thead"), el("tr"):
+            for at, heading in enumerate(headings):
+                el("th", heading, "number" if at in numbers else "", scope="col")
+        with el("tbody"):
+            for row in rows:
+                with el("tr"):
+                    for at, cell in enumerate(row):
+                        el("td", cell, "number" if at in numbers else "")
+
+
+def scrolling(label: str) -> Element:
+    """A box that scrolls by itself, by keys too."""
+    return el("div", None, "scroll", tabindex="0", role="group", aria_label=label)
 
 
 def told(place: Element, error: Exception) -> None:

@@ -12,29 +12,18 @@ from weft.domain.reasons import CONTENT, OWN, QUESTION, STANDS_FIRST
 from weft.learning.calibration.reliability import Band
 from weft.learning.reading import Reading
 from weft.runtime.pages import number
-from weft.service.console.layout import el
+from weft.service.console.layout import el, scrolling
 
+_MODELS = ("vector", "vector_2", "vector_3", "dense", "dense_2", "dense_3")
 GROUPS: Mapping[str, tuple[str, frozenset[str]]] = {
     "people": ("what people said", frozenset({CONTENT, QUESTION, OWN, "answered", "session", "momentum"})),
     "meaning": (
         "meaning",
-        frozenset(
-            [
-                "vector",
-                "vector_2",
-                "vector_3",
-                "dense",
-                "dense_2",
-                "dense_3",
-                "late_interaction",
-                "cross_encoder",
-                "pseudo_relevance",
-            ]
-        ),
+        frozenset((*_MODELS, "late_interaction", "cross_encoder", "pseudo_relevance")),
     ),
     "words": ("words", frozenset({"lexical", "sparse", "trigger", "triggers", "cross_validation", STANDS_FIRST})),
     "links": ("links", frozenset({"graph", "degree", "authority", "isolation"})),
-    "text": ("the text itself", frozenset()),  # whatever is in no other group
+    "itself": ("the text itself", frozenset()),  # whatever is in no other group
 }
 """What contributions are drawn as, by the kind of what speaks; in the order of a bar."""
 
@@ -44,7 +33,7 @@ _FULL = 100.0
 
 def group_of(contribution: str) -> str:
     """The group that a contribution is drawn in."""
-    return next((name for name, (_, held) in GROUPS.items() if contribution in held), "text")
+    return next((name for name, (_, held) in GROUPS.items() if contribution in held), "itself")
 
 
 def legend() -> None:
@@ -77,32 +66,31 @@ def contributions(result: RankedResult) -> None:
     shown = sorted((each for each in result.contributions if abs(each.amount) >= _SEEN), key=lambda each: -each.amount)
     ends = [(each, *_bounds(each)) for each in shown]
     most = max((max(abs(each.amount), high) for each, _, high in ends), default=1.0)
-    with el("div", None, "scroll", tabindex="0", role="group", aria_label="What the score is made of"):
-        with el("table", None, "made-of"):
-            with el("thead"), el("tr"):
-                for heading, kind in (("", ""), ("adds, with its 90 % interval", ""), ("value × weight", "number")):
-                    el("th", heading, kind, scope="col") if heading else el("td")
-                el("th", "adds", "number", scope="col")
-            with el("tbody"):
-                for each, low, high in ends:
-                    with el("tr"):
-                        with el("th", None, scope="row"):
-                            el("i", None, f"swatch {group_of(each.name)}", aria_hidden="true")
-                            el("span", each.name.replace("_", " "))
-                        with el("td"), el("div", None, "addend", aria_hidden="true"):
-                            sign = " against" if each.amount < 0.0 else ""
-                            width = _FULL * abs(each.amount) / most
-                            el("i", None, f"segment {group_of(each.name)}{sign}").style(f"width: {width:.2f}%")
-                            if high > low:
-                                left, wide = _FULL * low / most, _FULL * (high - low) / most
-                                el("i", None, "whisker").style(f"left: {left:.2f}%; width: {wide:.2f}%")
-                        el("td", f"{each.value:.3f} × {each.weight:.3f}", "number")
-                        el("td", f"{each.amount:+.3f}", "number")
-            with el("tfoot"), el("tr"):
-                el("th", "score", scope="row")
-                el("td")
-                el("td")
-                el("td", f"{result.score:.3f}", "number")
+    with scrolling("What the score is made of"), el("table", None, "made-of"):
+        with el("thead"), el("tr"):
+            for heading, kind in (("", ""), ("adds, with its 90 % interval", ""), ("value × weight", "number")):
+                el("th", heading, kind, scope="col") if heading else el("td")
+            el("th", "adds", "number", scope="col")
+        with el("tbody"):
+            for each, low, high in ends:
+                with el("tr"):
+                    with el("th", None, scope="row"):
+                        el("i", None, f"swatch {group_of(each.name)}", aria_hidden="true")
+                        el("span", each.name.replace("_", " "))
+                    with el("td"), el("div", None, "addend", aria_hidden="true"):
+                        sign = " against" if each.amount < 0.0 else ""
+                        width = _FULL * abs(each.amount) / most
+                        el("i", None, f"segment {group_of(each.name)}{sign}").style(f"width: {width:.2f}%")
+                        if high > low:
+                            left, wide = _FULL * low / most, _FULL * (high - low) / most
+                            el("i", None, "whisker").style(f"left: {left:.2f}%; width: {wide:.2f}%")
+                    el("td", f"{each.value:.3f} × {each.weight:.3f}", "number")
+                    el("td", f"{each.amount:+.3f}", "number")
+        with el("tfoot"), el("tr"):
+            el("th", "score", scope="row")
+            el("td")
+            el("td")
+            el("td", f"{result.score:.3f}", "number")
 
 
 def _bounds(contribution: Contribution) -> tuple[float, float]:
@@ -166,7 +154,7 @@ def over_versions(name: str, points: Sequence[tuple[str, Reading]]) -> None:
 def reliability(diagram: Sequence[Band]) -> None:
     """Predicted against observed share of good results: on the diagonal a confidence means what it says."""
     label = f"Predicted against observed in {len(diagram)} bands"
-    with el("svg", None, "chart square", viewBox="-14 -4 120 122", role="img", aria_label=label):
+    with el("svg", None, "chart square", viewBox="-20 -4 130 120", role="img", aria_label=label):
         el("line", None, "axis", x1=0, y1=100, x2=100, y2=0)
         for share in (0, 50, 100):
             el("text", f"{share} %", x=share, y=110)

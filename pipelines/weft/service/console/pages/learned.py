@@ -13,14 +13,14 @@ from fastapi import Request
 from nicegui import ui
 from nicegui.element import Element
 
-from weft.app.beliefs import LIVE, FamilyName, history_of
+from weft.app.beliefs import LIVE, weights_by_version
 from weft.app.confidences import reliability_of
 from weft.app.learned_page import BeliefGroup, LearnedPage, live_page
 from weft.consolidation.steps.recalibrate import Measured
 from weft.domain.ids import PRIORS_VERSION
 from weft.learning.reading import Reading
 from weft.runtime.clock import stamp
-from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, confirmed, el, table, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, confirmed, el, scrolling, table, told, visit
 from weft.service.console.pictures import belief_bar, decay, over_versions, reliability
 from weft.service.routes.versions import moved, refused, versions_of
 from weft.service.state import Service
@@ -75,10 +75,9 @@ async def _fill(at: Visit, box: Element, scope: str) -> None:
 def _read(service: Service) -> _Values:
     catalog, priors = service.catalog, service.settings.priors
     weights: dict[str, dict[str, list[tuple[str, Reading]]]] = defaultdict(lambda: defaultdict(list))
-    for version, reading in history_of(catalog, priors, FamilyName.WEIGHT, None):
+    for version, reading in weights_by_version(catalog, priors):
         weights[reading.scope][reading.parameter].append((version, reading))
-    observed = {scope: of for scope, of in weights.items() if any(rows[-1][1].observations for rows in of.values())}
-    return _Values(live_page(catalog, priors), versions_of(catalog), observed, reliability_of(catalog, priors))
+    return _Values(live_page(catalog, priors), versions_of(catalog), weights, reliability_of(catalog, priors))
 
 
 def _in_short(page: LearnedPage) -> None:
@@ -210,7 +209,7 @@ def _beliefs(page: LearnedPage) -> None:
 
 
 def _group(group: BeliefGroup) -> None:
-    with el("div", None, "scroll", tabindex="0", role="group", aria_label=group.name), el("table", None, "beliefs"):
+    with scrolling(group.name), el("table", None, "beliefs"):
         with el("thead"), el("tr"):
             for heading, kind in ((group.what, ""), (group.scale, "wide"), ("before", "number"), ("now", "number")):
                 el("th", heading, kind, scope="col")

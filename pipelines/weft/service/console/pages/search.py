@@ -13,6 +13,8 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
+from weft.app.status import Seen
+from weft.domain.ids import ContentHash
 from weft.domain.ranking import Answer, Query, RankedResult
 from weft.retrieval.answer.changes import UNCHANGED, rank_changes
 from weft.retrieval.answer.trace import gap_line, snippet, understanding_line
@@ -45,7 +47,7 @@ async def page(request: Request, q: str = "") -> None:
     if q.strip():
         await sitting.ask(q)
     else:
-        sitting.welcome()
+        sitting.welcome(await asyncio.to_thread(at.service.facts.read))
 
 
 class Sitting:
@@ -62,10 +64,12 @@ class Sitting:
             self._status: Element = el("div", None, "status", role="status", aria_live="polite")
             self._results: Element = el("div")
 
-    def welcome(self) -> None:
+    def welcome(self, seen: Seen) -> None:
         """What this is, before anything was asked."""
         with self._results:
             el("h1", "Retrieval that learns")
+            documents, contents = (f"{seen.counts[name]:,} {name}" for name in ("documents", "contents"))
+            el("p", f"Ask {documents} with {contents}, or press / from anywhere.", "soft")
             with el("ol", None, "welcome"):
                 for title, text in _EXPLAINS:
                     with el("li"):
@@ -128,7 +132,7 @@ class Sitting:
                         el("li", chosen.match.believed.lesson.content)
 
     def _result(
-        self, result: RankedResult, answer: Answer, most: float, silent: str, were: dict[str, int] | None
+        self, result: RankedResult, answer: Answer, most: float, silent: str, were: dict[ContentHash, int] | None
     ) -> None:
         was = None if were is None else were.get(result.content_hash)
         article = el("article", None, "result", tabindex="0", data_hash=result.content_hash)
@@ -139,7 +143,8 @@ class Sitting:
             with el("div", None, "head"):
                 el("span", str(result.rank), "rank")
                 with el("div", None, "names"):
-                    el("h2", result.title or " › ".join(result.heading_path[-1:]) or result.uris[0])
+                    named = dict.fromkeys(each for each in (result.title, *result.heading_path[-1:]) if each)
+                    el("h2", " › ".join(named) or result.symbol or result.uris[0])
                     place = f"{result.uris[0]}:{result.start_line}"
                     el("a", place, "place", href=f"/contents/{result.content_hash}", title="What it has to do with")
                 if were is not None and was != result.rank:
@@ -153,7 +158,8 @@ class Sitting:
             score_bar(result, most)
             el("p", _sentence(result.why), "why")
             with el("div", None, "actions"):
-                said = self._said.get(result.content_hash)
+                own = None if result.past is None or result.past.own is None else (-1.0, 1.0)[result.past.own]
+                said = self._said.get(result.content_hash, own)
                 for text, name, signal in (("Good", "good", 1.0), ("Wrong", "bad", -1.0)):
                     judge = partial(self._judge, result, signal)
                     pressed = "true" if said == signal else "false"
