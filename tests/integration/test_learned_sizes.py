@@ -48,7 +48,13 @@ def tree(tmp_path: Path) -> Path:
 
 
 def reindex(tree: Path, store: Path, *, resized: bool = True) -> None:
-    ingest(replace(a_plan(tree, store, "embedding.max_tokens=256"), resized=resized), Catalog(store), HERE, lambda _: None, clock=time.monotonic)
+    ingest(
+        replace(a_plan(tree, store, "embedding.max_tokens=256"), resized=resized),
+        Catalog(store),
+        HERE,
+        lambda _: None,
+        clock=time.monotonic,
+    )
 
 
 def rows(store: Path, uri: str) -> list[dict]:

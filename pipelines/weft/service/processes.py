@@ -33,7 +33,7 @@ FIRST_DEATHS = 3
 
 _AGAIN_S = 30.0
 _PRELOADED = ("weft.service.worker", "weft.embedding.encoders.encoder", "weft.embedding.encoders.int8_models", "pandas")
-"""What every search process imports: imported once, in the process that they are forked from, it lies in memory once."""
+"""What every search process imports: imported once, in the process that they are forked from, it lies there once."""
 
 
 class Searches(Protocol):
