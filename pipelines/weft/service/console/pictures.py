@@ -148,7 +148,9 @@ def over_versions(name: str, points: Sequence[tuple[str, Reading]]) -> None:
             el("polyline", None, "now", points=" ".join(means))
             x, _, y = means[-1].partition(",")
             el("circle", None, "now", cx=x, cy=y, r=1.6)
-        el("figcaption", f"{name}  {number(first)} → {number(last)}")
+        with el("figcaption"):
+            el("span", name)
+            el("span", f"{number(first)} → {number(last)}")
 
 
 def reliability(diagram: Sequence[Band]) -> None:
@@ -177,16 +179,19 @@ class Spoke(NamedTuple):
 
 
 MOST_SPOKES = 16
+_FEW = 4  # that need no more height than a line of text or two
 
 
 def star(middle: str, spokes: Iterable[Spoke]) -> None:
     """What something has to do with others: itself in the middle, kinds of edges beside one another."""
     drawn = sorted(list(spokes)[:MOST_SPOKES], key=lambda each: each.kind)
     label = f"{middle} and {len(drawn)} that it has to do with; the lists below say the same"
-    with el("svg", None, "star", viewBox="0 0 720 400", role="img", aria_label=label):
+    tall = 165.0 if len(drawn) > _FEW else 60.0
+    box = f"0 {200.0 - tall - 35.0:.0f} 720 {2.0 * tall + 70.0:.0f}"
+    with el("svg", None, "star", viewBox=box, role="img", aria_label=label):
         for at, each in enumerate(drawn):
-            angle = 2.0 * math.pi * (at + 0.5) / len(drawn)
-            x, y = 360.0 + 215.0 * math.sin(angle), 200.0 - 165.0 * math.cos(angle)
+            angle = 2.0 * math.pi * (at + 0.3) / len(drawn)  # the first to the right, none above another's name
+            x, y = 360.0 + 215.0 * math.cos(angle), 200.0 + tall * math.sin(angle)
             el("line", None, f"edge {each.kind}", x1=360, y1=200, x2=f"{x:.0f}", y2=f"{y:.0f}").style(
                 f"stroke-width: {1.0 + 2.5 * min(1.0, each.strength):.1f}"
             )

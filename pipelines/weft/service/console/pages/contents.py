@@ -58,7 +58,7 @@ async def page(request: Request, content: str) -> None:
             el("h2", "In the graph")
             with el("dl", None, "facts-grid"):
                 for name, value in facts["analytics"][0].items():
-                    if isinstance(value, int | float):
+                    if isinstance(value, int | float) and value >= 0:  # below it there is none
                         with el("div"):
                             el("dt", name.replace("_", " "))
                             el("dd", number(float(value)) if isinstance(value, float) else f"{value:,}")
