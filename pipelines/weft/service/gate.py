@@ -134,7 +134,7 @@ class Gate:
             ).inc()
             self._metrics.seconds.labels(route).observe(took)
             if log.isEnabledFor(logging.INFO):
-                caller = scope.get("state", {}).get("caller", ANYBODY)
+                caller = scope.get("state", {}).get("caller") or _NOBODY
                 facts = {"method": scope["method"], "route": route, "status": status, "ms": round(took * 1000.0, 1)}
                 log.info("request", extra={"facts": {**facts, "caller": caller.name}})
 
@@ -238,6 +238,7 @@ def route_of(scope: Connection) -> str:
     return path if path in {"/", "/mcp", "/metrics", "/login"} else "other"
 
 
+_NOBODY = Caller("nobody", frozenset())
 _TOO_LARGE = f"expected a body of at most {BODY_BYTES:,} bytes, found a larger one: send it in parts"
 _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}
 _SAFE = [

@@ -59,7 +59,7 @@ async def _fill(at: Visit, box: Element, words: str, said: str = "") -> None:
             el("p", "No lesson waits for a person.", "soft")
         _listed(at, box, open_, words)
         el("h2", "All")
-        with el("form", None, "find", action="/lessons", method="get", role="search"):
+        with el("form", None, "find", action="/lessons", method="get"):
             el("label", "With the words", for_="words")
             el("input", id="words", name="words", value=words, maxlength="200")
             el("button", "Find", type="submit")
