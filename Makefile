@@ -172,6 +172,10 @@ reference: setup ## write anew what applications import, and the list of ports
 recording: setup ## record anew the picture of the README, from a real run, in a minute
 	$(BIN)/python -m tests.support.recording
 
+.PHONY: screenshots
+screenshots: setup ## take the pictures of the console anew, of a real run in Chromium, in three minutes
+	$(BIN)/python -m tests.support.console_pictures
+
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement
 	$(BIN)/python -m tests.support.requirements
