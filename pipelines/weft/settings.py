@@ -42,19 +42,12 @@ ENVIRONMENT_PREFIX = "WEFT__"
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one slash left
 
 
-class KeepSettings(Section):
-    """How many of the past a store keeps, the newest."""
-
-    generations: Count
-    learned: Count
-
-
 class StorageSettings(Section):
     """Where everything weft keeps lies, and what becomes of settings that differ from the store's."""
 
     root: str
     settings: Literal["kept", "given", "changed"]
-    keep: KeepSettings
+    keep_generations: Count
 
     @field_validator("root")
     @classmethod

@@ -60,7 +60,7 @@ def moved(folder: Annotated[Path, typer.Argument(help="The folder that it is in 
 @store.command("prune")
 @command
 def prune_store(options: CommonOptions) -> Result:
-    """Remove old generations and learned versions, as `storage.keep` says; nights do the same."""
+    """Remove old generations and learned versions, as `storage.keep_generations` says; nights do the same."""
     settings, _ = options.opened()
     removed = prune(settings)
     lines = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
