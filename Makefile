@@ -28,7 +28,7 @@ setup: $(STAMP) ## make the environment in .venv, everything pinned
 $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' $(CONSTRAINTS))"
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[cpu,models,train,dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[all]"
 	@touch $(STAMP)
 
 .PHONY: run
@@ -171,6 +171,10 @@ reference: setup ## write anew what applications import, and the list of ports
 .PHONY: recording
 recording: setup ## record anew the picture of the README, from a real run, in a minute
 	$(BIN)/python -m tests.support.recording
+
+.PHONY: screenshots
+screenshots: setup ## take the pictures of the console anew, of a real run in Chromium, in three minutes
+	$(BIN)/python -m tests.support.console_pictures
 
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement

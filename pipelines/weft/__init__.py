@@ -13,7 +13,8 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft.app.library import declare, index, open_producer, open_query_log, open_searcher, prompt
+    from weft.app.indexing import index
+    from weft.app.library import declare, open_producer, open_query_log, open_searcher, prompt
     from weft.client.http import AsyncClient, Client
     from weft.domain.documents import Domain
     from weft.domain.errors import WeftError
@@ -59,7 +60,7 @@ _PLACES = {
     "Settings": "weft.settings:Settings",
     "WeftError": "weft.domain.errors:WeftError",
     "declare": "weft.app.library:declare",
-    "index": "weft.app.library:index",
+    "index": "weft.app.indexing:index",
     "load_settings": "weft.settings:load_settings",
     "open_producer": "weft.app.library:open_producer",
     "open_query_log": "weft.app.library:open_query_log",
@@ -71,7 +72,12 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return pkgutil.resolve_name(_PLACES[name])
+    try:
+        return pkgutil.resolve_name(_PLACES[name])
+    except ModuleNotFoundError as error:
+        if (missing := pkgutil.resolve_name("weft.runtime.extras:missing_extra")(error)) is None:
+            raise
+        raise missing from error
 
 
 def __dir__() -> list[str]:

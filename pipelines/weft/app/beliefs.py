@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.catalog.catalog import Catalog
 from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
+from weft.domain.ranking import Signal
 from weft.indexes.generation import Generation
 from weft.learning.beliefs import Beliefs, believed, read_beliefs
 from weft.learning.evidence import Evidence
@@ -46,6 +47,26 @@ def readings_of(
         reading
         for reading in read_all(beliefs, priors, beliefs.scopes())
         if family in (None, reading.family) and reading.scope.startswith(scope or "")
+    ]
+
+
+def weights_by_version(catalog: Catalog, priors: Priors) -> list[tuple[str, Reading]]:
+    """Every weight in every scope that something was observed in by now: by the priors, in each learned version, live.
+
+    The oldest first; of each a pair of the version and what is believed.
+    """
+    live, _ = beliefs_of(catalog, priors, LIVE)
+    scopes = [
+        scope
+        for scope in live.scopes()
+        if any(belief.n_effective > 0.0 for belief in live.weights(scope, tuple(Signal)).values())
+    ]
+    versions = [(name, beliefs_of(catalog, priors, name)[0]) for name in (PRIORS, *catalog.learned.versions())]
+    return [
+        (version, reading)
+        for version, beliefs in (*versions, (LIVE, live))
+        for reading in read_all(beliefs, priors, scopes)
+        if reading.family == FamilyName.WEIGHT
     ]
 
 

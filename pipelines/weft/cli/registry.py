@@ -54,7 +54,7 @@ COMMANDS: Mapping[str, Command] = {
     "broker": Command("commands.broker:broker", "Run a broker until it is stopped.", narrates=True),
     "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
     "status": Command("commands.status:status", "What is live in a store, and what became of feedback."),
-    "store": Command("commands.store:store", "Move a store to another folder."),
+    "store": Command("commands.store:store", "Move a store to another folder, or remove what is old of it."),
     "generations": Command(
         "commands.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),

@@ -4,6 +4,7 @@ A leaf exists for each thing a caller does differently:
 
     WeftError
     ├── ConfigurationError       stop: a setting is wrong, unknown or missing
+    ├── MissingExtraError        install it: a package that an extra brings is not there
     ├── SourceError              stop: a source named by the user cannot be read at all, or not by every host
     ├── ModelUnavailableError    stop: a model cannot be loaded
     ├── StoreError               stop: the store is missing something or was written by something else
@@ -34,6 +35,10 @@ class WeftError(Exception):
 
 class ConfigurationError(WeftError):
     """A setting is wrong, unknown or missing."""
+
+
+class MissingExtraError(WeftError):
+    """A package is not installed that comes with an extra; the message is the line that installs it."""
 
 
 class SourceError(WeftError):

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.responses import PlainTextResponse
 
 from weft import __version__
 from weft.service import problems
 from weft.service.gate import Gate, scope_needed
 from weft.service.problems import Problem
-from weft.service.routes import feedback, health, lessons, searching, versions
+from weft.service.routes import feedback, health, lessons, principals, searching, versions
 from weft.service.state import Service
 
 ROUTERS: Sequence[APIRouter] = (
@@ -22,20 +25,24 @@ ROUTERS: Sequence[APIRouter] = (
     feedback.router,
     lessons.router,
     versions.router,
+    principals.router,
     health.router,
 )
+
+log = logging.getLogger(__name__)
 
 _SAYS = "Retrieval that learns: search, say what was good, and see why anything ranks where it does."
 
 
 def create_application(service: Service) -> FastAPI:
     """The application over a service. It begins the search processes when it starts, and ends them when it ends."""
+    console = _console()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.searches.start()
         try:
-            async with mcp:
+            async with mcp, nullcontext() if console is None else console.running():
                 yield
         finally:
             service.draining = True
@@ -56,6 +63,10 @@ def create_application(service: Service) -> FastAPI:
     for router in ROUTERS:
         application.include_router(router)
     mcp = _mcp(application)
+    if console is None:
+        application.add_api_route("/", _without_console, include_in_schema=False, response_class=PlainTextResponse)
+    else:
+        console.mount(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     application.add_middleware(
         Gate,
@@ -75,6 +86,21 @@ def _mcp(application: FastAPI) -> AbstractAsyncContextManager[None]:
     from weft.service.mcp_tools import mounted  # noqa: PLC0415  it is an extra
 
     return mounted(application)
+
+
+def _console() -> Any:
+    """The module of the console; None where what it needs is not installed."""
+    try:
+        return import_module("weft.service.console.application")
+    except ModuleNotFoundError as error:
+        if str(error.name).startswith("weft"):
+            raise
+        log.info("no console: it needs %s", error.name)
+        return None
+
+
+def _without_console() -> str:
+    return "The console is not installed: pip install 'weft-retrieval[console,index]' brings it.\n"
 
 
 _PROBLEM = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

@@ -8,18 +8,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as Connection
 
 from weft.service.metrics import Metrics
 from weft.service.problems import problem
+from weft.service.sessions import Sessions
 from weft.service.tokens import ANYBODY, Caller, Scope, Tokens
 
 log = logging.getLogger("weft.service.requests")
@@ -30,8 +31,11 @@ BODY_BYTES = 1_048_576
 BODY_S = 10.0
 """Within which a whole body has come; who sends slower is refused."""
 
-PUBLIC = ("/healthz", "/readyz", "/login", "/_nicegui/")
-"""Paths that need no token: they say nothing of what is stored."""
+PUBLIC = frozenset({"/", "/healthz", "/readyz", "/login", "/logout"})
+ASSETS = ("/_nicegui/", "/console/")
+"""Paths that need no token: they say nothing of what is stored, `/` to whoever has none. What begins with the latter
+is read alone; `/_nicegui_ws/`, by which pages talk, is none of them.
+"""
 
 ADMIN_METHODS = frozenset({"DELETE", "PATCH", "PUT"})
 COOKIE = "weft_session"
@@ -41,9 +45,12 @@ _OUR_OWN = "/v1/answers/"  # ids in paths: one route each in metrics
 
 def scope_needed(method: str, path: str) -> Scope | None:
     """What a token must be good for; None where none is needed."""
-    if path == "/" or path.startswith(PUBLIC):
+    reads = method in {"GET", "HEAD"}
+    if path in PUBLIC or (reads and path.startswith(ASSETS)):
         return None
-    if method in ADMIN_METHODS or (method == "POST" and path.startswith(("/v1/generations", "/v1/learned"))):
+    if method in ADMIN_METHODS or path.startswith("/v1/principals"):
+        return Scope.ADMIN
+    if method == "POST" and path.startswith(("/v1/generations", "/v1/learned")):
         return Scope.ADMIN
     if method == "POST" and path.startswith(("/v1/feedback", "/v1/lessons")) and path != "/v1/lessons/prompt":
         return Scope.FEEDBACK
@@ -81,7 +88,7 @@ class Gate:
         tokens: Tokens,
         metrics: Metrics,
         per_s: float,
-        sessions: MutableMapping[str, Caller],  # of browsers, by the cookie that they hold
+        sessions: Sessions,
     ) -> None:
         self._application = application
         self._tokens = tokens
@@ -112,7 +119,8 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_SAFE]
+                assets = scope["path"].startswith(ASSETS)  # of one version, by their address
+                message["headers"] = [*message.get("headers", ()), *_SAFE, *(() if assets else _UNKEPT)]
             await send(message)
 
         try:
@@ -128,7 +136,7 @@ class Gate:
             ).inc()
             self._metrics.seconds.labels(route).observe(took)
             if log.isEnabledFor(logging.INFO):
-                caller = scope.get("state", {}).get("caller") or ANYBODY  # of what needs no token, nobody may be known
+                caller = scope.get("state", {}).get("caller") or _NOBODY
                 facts = {"method": scope["method"], "route": route, "status": status, "ms": round(took * 1000.0, 1)}
                 log.info("request", extra={"facts": {**facts, "caller": caller.name}})
 
@@ -175,10 +183,12 @@ class Gate:
                 "host", HTTPStatus.FORBIDDEN, f"expected a name of this machine as host, found {host[:100]!r}"
             )
         origin = headers.get("origin")
-        if origin not in {None, "null"} and urlsplit(str(origin)).netloc != host:
+        if origin is not None and urlsplit(origin).netloc != host:
             return self._refused("origin", HTTPStatus.FORBIDDEN, "expected a request of this service's own pages")
         caller = self._caller(headers)
         if (needed := scope_needed(method, path)) is not None and (refused := self._unallowed(caller, needed)):
+            if caller is None and method == "GET" and "text/html" in headers.get("accept", ""):
+                return RedirectResponse("/", HTTPStatus.SEE_OTHER)  # a browser: it is asked for a token there
             return refused
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > BODY_BYTES:
@@ -209,12 +219,17 @@ class Gate:
             return ANYBODY
         if (stated := headers.get("authorization")) is not None:
             return self._tokens.bearer(stated)
-        cookies = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
-        return next((self._sessions.get(value) for name, _, value in cookies if name == COOKIE), None)
+        return self._sessions.get(cookie_of(headers))
 
     def _refused(self, reason: str, status: HTTPStatus, detail: str, headers: dict[str, str] | None = None) -> Response:
         self._metrics.refused.labels(reason).inc()
         return problem(status, detail, headers=headers)
+
+
+def cookie_of(headers: Headers) -> str:
+    """What a browser holds of its session; empty where it has none."""
+    cookies = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+    return next((value for name, _, value in cookies if name == COOKIE), "")
 
 
 def route_of(scope: Connection) -> str:
@@ -225,14 +240,15 @@ def route_of(scope: Connection) -> str:
     return path if path in {"/", "/mcp", "/metrics", "/login"} else "other"
 
 
+_NOBODY = Caller("nobody", frozenset())
 _TOO_LARGE = f"expected a body of at most {BODY_BYTES:,} bytes, found a larger one: send it in parts"
 _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"}
 _SAFE = [
     (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
+    (b"referrer-policy", b"same-origin"),
     (b"x-frame-options", b"DENY"),
-    (b"cache-control", b"no-store"),
 ]
+_UNKEPT = [(b"cache-control", b"no-store")]
 """Headers of every answer: what is stored stays where it was asked for."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import multiprocessing
+import os
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -232,6 +233,7 @@ class SearchProcesses:
         each = _Process(process, ours)
         self._processes.append(each)
         asyncio.get_running_loop().add_reader(ours.fileno(), self._heard, each)
+        os.set_blocking(ours.fileno(), True)  # uvloop has it not block: of a long reply it would read a part
 
     def _heard(self, process: _Process) -> None:
         try:

@@ -14,7 +14,8 @@ from weft.catalog.catalog import Catalog
 from weft.feedback.events.producer import FeedbackProducer
 from weft.service.metrics import Metrics
 from weft.service.processes import Searches
-from weft.service.tokens import Caller, Tokens
+from weft.service.sessions import Sessions
+from weft.service.tokens import Tokens
 from weft.settings import Settings
 
 WITHOUT_BROKER = "start with --bootstrap HOST:PORT"
@@ -32,7 +33,7 @@ class Service:
     producer: FeedbackProducer | None
     metrics: Metrics
     tokens: Tokens
-    sessions: dict[str, Caller] = field(default_factory=dict)  # of browsers
+    sessions: Sessions = field(default_factory=Sessions)
     draining: bool = False
 
     @property

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing, nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Column
 
-from weft.app.beliefs import LIVE, PRIORS, FamilyName, beliefs_of, change_as_json, content_names, readings_of
-from weft.app.learned_page import page_of
+from weft.app.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
+from weft.app.learned_page import live_page
 from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows
 from weft.consolidation import champion
 from weft.domain.errors import StoreError
-from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
+from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves
 from weft.runtime.clock import stamp, system_clock
@@ -127,12 +125,7 @@ def page(
 
 def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
     """Write the page of one learned version, or of what is live, beside another, or the priors."""
-    (new, evidence), (old, _) = (beliefs_of(catalog, priors, each) for each in (version, since))
-    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
-    title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
-    nothing_live = catalog.pointer().generation is None
-    with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
-        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
+    shown = live_page(catalog, priors, version=version, since=since)
     out.write_text(shown.html(), encoding="utf-8")
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from weft.domain.errors import WeftError
+from weft.runtime.extras import extras_named
 
 INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it; SIGTERM ends it as well."""
@@ -51,7 +52,7 @@ def exit_code(name: str, run: Callable[[], object]) -> int:
     """Run a command line and say why where it ends early; SIGTERM ends it as SIGINT does."""
     open_streams()
     try:
-        with _terminated_as_interrupted():
+        with _terminated_as_interrupted(), extras_named():
             run()
     except (WeftError, OSError) as error:
         from weft.cli.console.terminal import refusal  # noqa: PLC0415  .04 s: rich, which the help does without

@@ -22,7 +22,7 @@ import io
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,8 +38,8 @@ from weft.cli.console.terminal import visible, warn
 from weft.cli.searches.requests import new_id
 from weft.cli.searches.search import shown
 from weft.domain.errors import WeftError
-from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
+from weft.retrieval.answer.changes import UNCHANGED, rank_changes
 from weft.retrieval.answer.trace import explained
 from weft.runtime.process import speaker_of
 
@@ -56,8 +56,6 @@ _POINTING = re.compile(r"([+\-])\s*(\S*[^\s\d]\S*)")  # no space in it: a questi
 _PROMPT = "› "
 _EFFECT_S = 5.0  # within which what is said reaches searches where updaters run (FBK-7)
 _LOOK_S = 0.2
-_UNCHANGED = "nothing has changed"
-_NAMED = 3  # changes told one by one: the first ones are what people look at
 
 
 @command
@@ -193,7 +191,7 @@ class AskLoop:
             show(dim("nothing was asked yet"))
             return
         judged, until, text = self.judged, time.monotonic() + _EFFECT_S, before.query.text
-        while judged and rank_changes(before, self._asked(text, record=False)) == _UNCHANGED:
+        while judged and rank_changes(before, self._asked(text, record=False)) == UNCHANGED:
             if time.monotonic() >= until:
                 break
             time.sleep(_LOOK_S)
@@ -204,7 +202,7 @@ class AskLoop:
         unheard = (
             "; what you said is not heard yet, or moves nothing here: weft feedback status says whether updaters run"
         )
-        show(dim(change + (unheard if judged and change == _UNCHANGED else "")))
+        show(dim(change + (unheard if judged and change == UNCHANGED else "")))
 
     def _about(self, what: str, rank: int) -> None:
         results = () if self.last is None else self.last.results
@@ -245,41 +243,6 @@ class AskLoop:
         self.judged = self.judged or verdict is not None
         word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
         show(dim(f"told: {result.rank} {word}"))
-
-
-def rank_changes(before: Answer, now: Answer) -> str:
-    """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
-    earlier = {result.content_hash: result for result in before.results}
-    were = {content: result.rank for content, result in earlier.items()}
-    pages = {result.uris[0]: result.rank for result in reversed(before.results)}
-    ranks = [
-        f"{_was(result, were, pages)} → {result.rank}"
-        for result in now.results
-        if were.get(result.content_hash) != result.rank
-    ]
-    if ranks:
-        first = now.results[0]
-        because = f"; {first.uris[0]} is first: {first.why}" if first.past is not None else ""
-        return f"moved: {_first(ranks)}{because}"
-    scores = [
-        f"{result.rank} {earlier[result.content_hash].score:.4f} → {result.score:.4f}"
-        for result in now.results
-        if f"{earlier[result.content_hash].score:.4f}" != f"{result.score:.4f}"
-    ]
-    return f"the same order; scores: {_first(scores)}" if scores else _UNCHANGED
-
-
-def _was(result: RankedResult, were: Mapping[ContentHash, int], pages: Mapping[str, int]) -> str:
-    """A result, and where it or its page was; of a page that was shown otherwise before, that it is another passage."""
-    uri = result.uris[0]
-    if result.content_hash in were:
-        return f"{uri} {were[result.content_hash]}"
-    return f"another passage of {uri} {pages[uri]}" if uri in pages else f"{uri} new"
-
-
-def _first(changes: Sequence[str]) -> str:
-    rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-    return ", ".join(changes[:_NAMED]) + rest
 
 
 def _piped() -> Iterator[str]:

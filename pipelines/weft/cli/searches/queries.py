@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from weft.app.log_evaluation import collected, read
+from weft.app.collecting import collected
+from weft.app.log_evaluation import read
 from weft.app.log_export import export
 from weft.cli.console.options import Bootstrap, CommonOptions, command
 from weft.cli.console.output import Result, Shown, markup, rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import asdict
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi import Query as Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from weft.app.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
+from weft.app.beliefs import PRIORS, FamilyName, change_as_json, readings_of
 from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.consolidation import champion
@@ -124,13 +123,12 @@ async def refuse(version: Version, service: Shared, request: Request, body: Deci
     """It will not go live, and nothing of it counts."""
     by, why = f"token {current(request.state).name}", "" if body is None else body.why
 
-    def refused() -> Mapping[str, str | None]:
-        catalog, tracking = service.catalog, tracking_of(service.settings.tracking, service.root)
-        champion.refuse(catalog, tracking, VersionName(version), by=by, why=why, now=system_clock())
-        return {"live": catalog.pointer().learned or PRIORS, "former": version}
-
-    facts = await asyncio.to_thread(refused)
-    return Moved(live=str(facts["live"]), former=facts["former"])
+    live = await asyncio.to_thread(refused, service, version, by, why)
+    return Moved(live=live, former=version)
 
 
-__all__ = ["LIVE", "generations_of", "moved", "router", "versions_of"]
+def refused(service: Service, version: str, by: str, why: str) -> str:
+    """Leave out a version that waits; which one is live."""
+    catalog, tracking = service.catalog, tracking_of(service.settings.tracking, service.root)
+    champion.refuse(catalog, tracking, VersionName(version), by=by, why=why, now=system_clock())
+    return catalog.pointer().learned or PRIORS
