@@ -54,7 +54,8 @@ class Built:
         return subprocess.run([*inside, *change, *words], capture_output=True, text=True, check=False)
 
     def _assigned(self, environment: Mapping[str, str]) -> list[str]:
-        return [f"{name}={value}" for name, value in {"HOME": "/root", **self.environment, **environment}.items()]
+        home = "/root" if self.user == "0:0" else self.folder
+        return [f"{name}={value}" for name, value in {"HOME": home, **self.environment, **environment}.items()]
 
     def path(self, inside: str) -> Path:
         return self.root / inside.lstrip("/")
@@ -158,8 +159,8 @@ class Builder:
             part.mkdir(parents=True)
         options = f"lowerdir={':'.join(map(str, lower))},upperdir={upper},workdir={work}"
         self.undo.enter_context(mounted("-t", "overlay", "overlay", "-o", options, root))
-        for what in ("proc", "dev"):
-            self.undo.enter_context(mounted("--bind", f"/{what}", root / what))
+        # Devices are debootstrap's own: this machine's are not mounted where a clean-up might come by.
+        self.undo.enter_context(mounted("-t", "proc", "proc", root / "proc"))
         self.layers[name] = [upper, *lower]
         return root
 
@@ -169,11 +170,11 @@ def image(debian: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bu
     """The CPU target."""
     empty_torch(debian / "torch-index")
     arguments = {name: value for name, value in os.environ.items() if name in {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}}
+    folder = tmp_path_factory.mktemp("layers")
     with ExitStack() as undo:
-        builder = Builder(
-            debian, tmp_path_factory.mktemp("layers"), {**arguments, "TORCH_INDEX": "file:///torch-index"}, undo
-        )
-        yield builder.stage("cpu")
+        yield Builder(debian, folder, {**arguments, "TORCH_INDEX": "file:///torch-index"}, undo).stage("cpu")
+    for each in (folder, debian):  # gigabytes
+        shutil.rmtree(each)
 
 
 def test_the_image_runs_weft_as_a_user_without_rights(image: Built) -> None:
