@@ -85,7 +85,8 @@ def copy(built: Built, instruction: Instruction, context: Path) -> None:
     for source in sources:
         found, into = context / source.lstrip("/"), built.path(target)
         if found.is_dir():
-            shutil.copytree(found, into, symlinks=True, dirs_exist_ok=True)
+            into.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "--archive", "--no-target-directory", found, into], check=True)
         else:
             into = into / found.name if target.endswith("/") else into
             into.parent.mkdir(parents=True, exist_ok=True)
@@ -121,6 +122,7 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         pytest.skip(f"debootstrap: {ended.stdout[-300:]}")
+    subprocess.run(["umount", root / "proc"], check=False, capture_output=True)  # which debootstrap may leave
     for file in ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt"):
         if Path(file).is_file():  # how this machine reaches package indexes
             shutil.copy(file, root / file[1:])
