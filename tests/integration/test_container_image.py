@@ -6,6 +6,7 @@ an empty package of that version. What is not PyTorch is installed for real, fro
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -202,7 +203,7 @@ def test_the_environment_is_whole_and_without_cuda(image: Built) -> None:
 
 def test_the_health_check_says_whether_the_service_is_ready(image: Built) -> None:
     """OPS-9: ready, not ready, and not there."""
-    check = [each.words for each in whole(STAGES, "cpu") if each.name == "HEALTHCHECK"][-1]
+    check = [each.rest for each in whole(STAGES, "cpu") if each.name == "HEALTHCHECK"][-1]
 
     class Answers(BaseHTTPRequestHandler):
         status = 200
@@ -216,7 +217,7 @@ def test_the_health_check_says_whether_the_service_is_ready(image: Built) -> Non
 
     with HTTPServer(("127.0.0.1", 0), Answers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        there = [word.replace(":8080", f":{server.server_port}") for word in check[1:]]
+        there = [word.replace(":8080", f":{server.server_port}") for word in json.loads(check.removeprefix("CMD "))]
         assert image.run(*there).returncode == 0
         Answers.status = 503
         assert image.run(*there).returncode != 0
