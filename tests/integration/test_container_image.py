@@ -6,6 +6,7 @@ an empty package of that version. What is not PyTorch is installed for real, fro
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -54,7 +55,8 @@ class Built:
         return subprocess.run([*inside, *change, *words], capture_output=True, text=True, check=False)
 
     def _assigned(self, environment: Mapping[str, str]) -> list[str]:
-        return [f"{name}={value}" for name, value in {"HOME": "/root", **self.environment, **environment}.items()]
+        home = "/root" if self.user == "0:0" else self.folder
+        return [f"{name}={value}" for name, value in {"HOME": home, **self.environment, **environment}.items()]
 
     def path(self, inside: str) -> Path:
         return self.root / inside.lstrip("/")
@@ -84,7 +86,8 @@ def copy(built: Built, instruction: Instruction, context: Path) -> None:
     for source in sources:
         found, into = context / source.lstrip("/"), built.path(target)
         if found.is_dir():
-            shutil.copytree(found, into, symlinks=True, dirs_exist_ok=True)
+            into.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["cp", "--archive", "--no-target-directory", found, into], check=True)
         else:
             into = into / found.name if target.endswith("/") else into
             into.parent.mkdir(parents=True, exist_ok=True)
@@ -120,6 +123,7 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         pytest.skip(f"debootstrap: {ended.stdout[-300:]}")
+    subprocess.run(["umount", root / "proc"], check=False, capture_output=True)  # which debootstrap may leave
     for file in ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf", "/etc/ssl/certs/ca-certificates.crt"):
         if Path(file).is_file():  # how this machine reaches package indexes
             shutil.copy(file, root / file[1:])
@@ -158,8 +162,8 @@ class Builder:
             part.mkdir(parents=True)
         options = f"lowerdir={':'.join(map(str, lower))},upperdir={upper},workdir={work}"
         self.undo.enter_context(mounted("-t", "overlay", "overlay", "-o", options, root))
-        for what in ("proc", "dev"):
-            self.undo.enter_context(mounted("--bind", f"/{what}", root / what))
+        # Devices are debootstrap's own: this machine's are not mounted where a clean-up might come by.
+        self.undo.enter_context(mounted("-t", "proc", "proc", root / "proc"))
         self.layers[name] = [upper, *lower]
         return root
 
@@ -169,11 +173,11 @@ def image(debian: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bu
     """The CPU target."""
     empty_torch(debian / "torch-index")
     arguments = {name: value for name, value in os.environ.items() if name in {"PIP_CERT", "PIP_DEFAULT_TIMEOUT"}}
+    folder = tmp_path_factory.mktemp("layers")
     with ExitStack() as undo:
-        builder = Builder(
-            debian, tmp_path_factory.mktemp("layers"), {**arguments, "TORCH_INDEX": "file:///torch-index"}, undo
-        )
-        yield builder.stage("cpu")
+        yield Builder(debian, folder, {**arguments, "TORCH_INDEX": "file:///torch-index"}, undo).stage("cpu")
+    for each in (folder, debian):  # gigabytes
+        shutil.rmtree(each)
 
 
 def test_the_image_runs_weft_as_a_user_without_rights(image: Built) -> None:
@@ -199,7 +203,7 @@ def test_the_environment_is_whole_and_without_cuda(image: Built) -> None:
 
 def test_the_health_check_says_whether_the_service_is_ready(image: Built) -> None:
     """OPS-9: ready, not ready, and not there."""
-    check = [each.words for each in whole(STAGES, "cpu") if each.name == "HEALTHCHECK"][-1]
+    check = [each.rest for each in whole(STAGES, "cpu") if each.name == "HEALTHCHECK"][-1]
 
     class Answers(BaseHTTPRequestHandler):
         status = 200
@@ -213,7 +217,7 @@ def test_the_health_check_says_whether_the_service_is_ready(image: Built) -> Non
 
     with HTTPServer(("127.0.0.1", 0), Answers) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        there = [word.replace(":8080", f":{server.server_port}") for word in check[1:]]
+        there = [word.replace(":8080", f":{server.server_port}") for word in json.loads(check.removeprefix("CMD "))]
         assert image.run(*there).returncode == 0
         Answers.status = 503
         assert image.run(*there).returncode != 0
