@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -69,7 +70,8 @@ def learning(store: Path) -> Iterator[Served]:
 
 
 def teach(client: httpx.Client, people: tuple[str, ...]) -> None:
-    """Have people say of each question which result is right, and that another one is not."""
+    """Have people say of each question which result is right, and that another one is not; wait until it is heard."""
+    told = client.get("/v1/status").json()["events_consumed"]
     for person in people:
         for question, heading in KNOWN.items():
             answer = client.post("/v1/search", json={"text": question, "principal": person, "k": 5}).json()
@@ -78,6 +80,9 @@ def teach(client: httpx.Client, people: tuple[str, ...]) -> None:
                 if right or result["rank"] == 1:
                     verdict = {"type": "explicit", "signal": 1.0 if right else -1.0, "answer": answer["token"]}
                     client.post("/v1/feedback", json={**verdict, "content_hash": result["content_hash"]})
+                    told += 1
+    while client.get("/v1/status").json()["events_consumed"] < told:
+        time.sleep(0.5)
 
 
 def say_lessons(client: httpx.Client) -> None:
