@@ -29,7 +29,7 @@ from weft.runtime.kafka.broker import EmbeddedBroker
 
 PICTURES = ROOT / "docs" / "pictures"
 MOST_BYTES = 150_000
-_COLOURS = 96
+_COLOURS = 256
 _WIDE, _NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
 
 PEOPLE = ("ada", "bob", "cleo", "dan")
@@ -103,7 +103,7 @@ def take(visitor: Visitor, name: str) -> None:
     visitor.page.wait_for_timeout(700)  # what moves has arrived then
     shown = Image.open(BytesIO(visitor.page.screenshot())).convert("RGB")
     path = PICTURES / f"console-{name}.png"
-    shown.quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    shown.quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > MOST_BYTES:
         raise SystemExit(f"expected at most {MOST_BYTES:,} bytes, found {path.stat().st_size:,} in {path}")
     sys.stdout.write(f"{path.relative_to(ROOT)}\n")
@@ -130,12 +130,11 @@ def recorded(store: Path) -> None:
             raise SystemExit(f"expected {RIGHT!r} first after praise, found {wide.titles()}")
         page.evaluate("scrollTo(0, 0)")
         take(wide, "search-light")
+        asked = f"/?q={QUESTION.replace(' ', '+')}"
+        wide.go(asked)
         page.locator("article.result summary").first.click()
         page.locator("table.made-of").first.wait_for()
-        page.locator("article.result").first.scroll_into_view_if_needed()
-        page.mouse.wheel(0, 180)
         take(wide, "why-light")
-        asked = f"/?q={QUESTION.replace(' ', '+')}"
         for visitor, scheme in ((wide, "light"), (dark, "dark")):
             visitor.go("/learned")
             take(visitor, f"learned-{scheme}")
