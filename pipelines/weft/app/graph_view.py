@@ -14,8 +14,7 @@ from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash
 from weft.indexes.generation import Generation
-from weft.indexes.graph.build import unmet_relations
-from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour
+from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, Entity, Neighbour, unmet_relations
 from weft.indexes.graph.paths import PathStep, shortest_path
 from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.retrieval.snapshot.places import ContentLocator, place_of

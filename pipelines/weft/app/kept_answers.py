@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -67,12 +68,18 @@ class KeptAnswers:
             found = self._connection.execute("SELECT answer FROM answers WHERE query_id = ?", (query_id,)).fetchone()
         return None if found is None else _decoder.decode(zlib.decompress(found[0]))
 
-    def forget(self, principal: str) -> int:
-        """Take out the answers that a principal was given (OPS-13a); how many there were."""
-        with self._lock:
-            return self._connection.execute("DELETE FROM answers WHERE principal = ?", (principal,)).rowcount
-
     def close(self) -> None:
         """Release the file."""
         with self._lock:
             self._connection.close()
+
+
+def forget_answers(root: Path, principal: str) -> int:
+    """Take the answers that a principal was given out of the file (OPS-13a); how many there were."""
+    if not (root / PLACE).exists():
+        return 0
+    with closing(sqlite3.connect(root / PLACE, timeout=10.0, isolation_level=None)) as connection:
+        count = connection.execute("DELETE FROM answers WHERE principal = ?", (principal,)).rowcount
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.execute("VACUUM")  # pages that are free would still hold them
+    return count

@@ -9,14 +9,14 @@ import os
 import pkgutil
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from weft import __version__
-from weft.cli.console.exits import as_command, exit_code
+from weft.cli.console.exits import ImportedCommands, as_command, exit_code
 
 
 class Command(NamedTuple):
@@ -35,6 +35,7 @@ COMMANDS: Mapping[str, Command] = {
     "serve": Command(
         "commands.serve:serve", "Serve a store over HTTP, with a console for browsers; Ctrl-C ends it.", narrates=True
     ),
+    "mcp": Command("commands.mcp:mcp", "Give agents the tools of a store over MCP, on stdin and stdout."),
     "update": Command(
         "commands.update:update",
         "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",
@@ -53,7 +54,7 @@ COMMANDS: Mapping[str, Command] = {
     "broker": Command("commands.broker:broker", "Run a broker until it is stopped.", narrates=True),
     "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
     "status": Command("commands.status:status", "What is live in a store, and what became of feedback."),
-    "store": Command("commands.store:store", "Move a store to another folder."),
+    "store": Command("commands.store:store", "Move a store to another folder, or remove what is old of it."),
     "generations": Command(
         "commands.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),
@@ -65,23 +66,10 @@ COMMANDS: Mapping[str, Command] = {
     "graph": Command("commands.graph:graph", "What has to do with what: relations, links, folders and entities."),
     "queries": Command("searches.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
-    "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
+    "lessons": Command("lessons.group:lessons", "Lessons for agents: how sure each is, and what came of it."),
     "models": Command("commands.models:models", "Encoders that can be had by name, without a hub."),
     "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
 }
-
-
-class Imported(Mapping[str, Any]):
-    """The commands by name; each is imported when it is looked up."""
-
-    def __getitem__(self, name: str) -> Any:
-        return load_command(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
 
 
 class Commands(TyperGroup):
@@ -121,7 +109,7 @@ def all_commands() -> Commands:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    group.commands = Imported()  # type: ignore[assignment]  # a mapping that imports is enough for looking up
+    group.commands = ImportedCommands(load_command, COMMANDS)  # type: ignore[assignment]  # a mapping that imports is enough for looking up
     return group
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -16,7 +17,7 @@ from weft import __version__
 from weft.service import problems
 from weft.service.gate import Gate, scope_needed
 from weft.service.problems import Problem
-from weft.service.routes import feedback, health, lessons, searching, versions
+from weft.service.routes import feedback, health, lessons, principals, searching, versions
 from weft.service.state import Service
 
 ROUTERS: Sequence[APIRouter] = (
@@ -24,6 +25,7 @@ ROUTERS: Sequence[APIRouter] = (
     feedback.router,
     lessons.router,
     versions.router,
+    principals.router,
     health.router,
 )
 
@@ -40,7 +42,7 @@ def create_application(service: Service) -> FastAPI:
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.searches.start()
         try:
-            async with nullcontext() if console is None else console.running():
+            async with mcp, nullcontext() if console is None else console.running():
                 yield
         finally:
             service.draining = True
@@ -60,6 +62,7 @@ def create_application(service: Service) -> FastAPI:
     problems.handle(application)
     for router in ROUTERS:
         application.include_router(router)
+    mcp = _mcp(application)
     if console is None:
         application.add_api_route("/", _without_console, include_in_schema=False, response_class=PlainTextResponse)
     else:
@@ -74,6 +77,15 @@ def create_application(service: Service) -> FastAPI:
     )
     service.metrics.watch(service.searches, service.facts, service.events)
     return application
+
+
+def _mcp(application: FastAPI) -> AbstractAsyncContextManager[None]:
+    """MCP at `/mcp`, where its library is installed."""
+    if find_spec("mcp") is None:
+        return nullcontext()
+    from weft.service.mcp_tools import mounted  # noqa: PLC0415  it is an extra
+
+    return mounted(application)
 
 
 def _console() -> Any:

@@ -32,7 +32,7 @@ class SearchRequest(Request):
 
     text: str = Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S", description="What is asked.")
     k: int = Field(default=10, ge=1, le=MOST_RESULTS, description="Results.")
-    adaptive: bool = Field(default=False, description="The router decides how many, at most `k`.")
+    adaptive: bool = Field(default=False, description="The router decides how many, at most `k`, where that is said.")
     domain: Domain | None = Field(default=None, description="Whose weights rank; default each result's own.")
     model: Name = ANY
     agent: Name = ANY
@@ -46,15 +46,18 @@ class SearchRequest(Request):
     context: bool = Field(default=False, description="Add what surrounds each result.")
     turn: int | None = Field(default=None, ge=1, le=1_000_000)
     query_id: Name | None = Field(default=None, description="Under which feedback is given; default a new one.")
+    record: bool = Field(default=True, description="Note in the query log, and to the topic, what is shown.")
 
     model_config = ConfigDict(
         extra="forbid",
         json_schema_extra={"examples": [{"text": "how is a lock released", "k": 3}]},
     )
 
-    def query(self) -> Query:
-        """The question as searchers take it."""
-        stated = self.model_dump(exclude_none=True, exclude={"explain"})
+    def query(self, most: int) -> Query:
+        """The question as searchers take it; where nobody says how many results, the router gives `most` at most."""
+        stated = self.model_dump(exclude_none=True, exclude={"explain", "record"})
+        if self.adaptive and "k" not in self.model_fields_set:
+            stated["k"] = most
         return Query(**stated)
 
 
@@ -151,6 +154,26 @@ class Pages(BaseModel):
     answers: list[Page | Explained]
 
 
+class ContentPlace(BaseModel):
+    """A place where a content stands."""
+
+    uri: str
+    title: str | None
+    domain: str
+    start_line: int
+    end_line: int
+    heading_path: list[str]
+    symbol: str | None
+
+
+class WholeContent(BaseModel):
+    """A content, and everywhere it stands."""
+
+    content_hash: str
+    text: str
+    places: list[ContentPlace]
+
+
 class RerankDocument(Request):
     """A text to be reranked."""
 
@@ -212,3 +235,4 @@ class Readiness(BaseModel):
 
     status: str
     generation: str | None
+    feedback: bool = Field(description="Whether it takes feedback: a broker is named.")

@@ -48,7 +48,9 @@ def scope_needed(method: str, path: str) -> Scope | None:
     reads = method in {"GET", "HEAD"}
     if path in PUBLIC or (reads and path.startswith(ASSETS)):
         return None
-    if method in ADMIN_METHODS or (method == "POST" and path.startswith(("/v1/generations", "/v1/learned"))):
+    if method in ADMIN_METHODS or path.startswith("/v1/principals"):
+        return Scope.ADMIN
+    if method == "POST" and path.startswith(("/v1/generations", "/v1/learned")):
         return Scope.ADMIN
     if method == "POST" and path.startswith(("/v1/feedback", "/v1/lessons")) and path != "/v1/lessons/prompt":
         return Scope.FEEDBACK

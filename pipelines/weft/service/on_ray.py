@@ -52,7 +52,7 @@ class ServedStore:
 
 def deployment(settings: Settings, *, replicas: int, tokens: Tokens, tells: bool) -> Application:
     """The application, to be run on a cluster."""
-    deployed = serve.deployment(ServedStore).options(  # type: ignore[attr-defined]
+    deployed = serve.deployment(ServedStore).options(
         name=NAME,
         num_replicas=replicas,
         max_ongoing_requests=REQUESTS,

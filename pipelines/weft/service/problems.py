@@ -66,6 +66,7 @@ class Problem(BaseModel):
     title: str = Field(description="What kind of problem it is.")
     status: int = Field(ge=400, le=599)
     detail: str = Field(description="What was expected, what was found, and what helps.")
+    kind: str | None = Field(default=None, description="The class of the error in Python, where it has one.")
     mistakes: list[Mistake] | None = Field(default=None, description="What is wrong with the request, one by one.")
 
     model_config = {
@@ -94,7 +95,12 @@ class RefusedError(Exception):
 
 
 def problem(
-    status: int, detail: str, *, mistakes: Sequence[Mistake] | None = None, headers: Mapping[str, str] | None = None
+    status: int,
+    detail: str,
+    *,
+    mistakes: Sequence[Mistake] | None = None,
+    headers: Mapping[str, str] | None = None,
+    kind: str | None = None,
 ) -> Response:
     """A response that says what went wrong."""
     try:
@@ -102,6 +108,8 @@ def problem(
     except ValueError:
         title = "Error"
     stated: dict[str, Any] = {"type": "about:blank", "title": title, "status": int(status), "detail": detail}
+    if kind is not None:
+        stated["kind"] = kind
     if mistakes:
         stated["mistakes"] = [each.model_dump() for each in mistakes]
     waits = {"Retry-After": str(RETRY_AFTER_S)} if status in {429, 503} else {}
@@ -124,7 +132,7 @@ def handle(application: FastAPI) -> None:
         return problem(error.status, error.detail, headers=error.headers)
 
     async def by_kind(_: Request, error: Exception) -> Response:
-        return problem(status_of(error), " ".join(str(error).split()))
+        return problem(status_of(error), " ".join(str(error).split()), kind=type(error).__name__)
 
     async def invalid(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -17,7 +17,7 @@ from weft.domain import errors
 from weft.domain.ranking import Query
 from weft.service import worker
 from weft.service.problems import RefusedError
-from weft.service.worker import ENCODER, REPLIES, Failed, Form, Found, Job, Locate, Ready, Reply, Rerank, Search
+from weft.service.worker import ENCODER, REPLIES, Failed, Form, Found, Job, Locate, Read, Ready, Reply, Rerank, Search
 from weft.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class Searches(Protocol):
     async def close(self) -> None:
         """Answer what is under way, and end."""
 
-    async def search(self, queries: Sequence[Query], form: Form) -> Sequence[Found]:
+    async def search(self, queries: Sequence[Query], form: Form, *, record: bool = True) -> Sequence[Found]:
         """What is found for queries, all from one snapshot; `RefusedError` where it cannot be had in time."""
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
@@ -65,6 +65,9 @@ class Searches(Protocol):
 
     async def locate(self, name: str) -> str:
         """The URI of a place that somebody names; `StoreError` where there is none."""
+
+    async def content(self, content_hash: str) -> bytes:
+        """A content and everywhere it stands, in JSON; `StoreError` where none of that hash is live."""
 
 
 @dataclass
@@ -144,9 +147,10 @@ class SearchProcesses:
                 each.process.kill()
         self._processes.clear()
 
-    async def search(self, queries: Sequence[Query], form: Form) -> Sequence[Found]:
+    async def search(self, queries: Sequence[Query], form: Form, *, record: bool = True) -> Sequence[Found]:
         """What is found for queries, all from one snapshot; `RefusedError` where it cannot be had in time."""
-        found: Sequence[Found] = await self._ask(Search(queries, [form] * len(queries)))
+        many = len(queries)
+        found: Sequence[Found] = await self._ask(Search(queries, [form] * many, [record] * many))
         return found
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
@@ -158,6 +162,11 @@ class SearchProcesses:
         """The URI of a place that somebody names; `StoreError` where there is none."""
         uri: str = (await self._ask(Locate(name))).uri
         return uri
+
+    async def content(self, content_hash: str) -> bytes:
+        """A content and everywhere it stands, in JSON; `StoreError` where none of that hash is live."""
+        body: bytes = (await self._ask(Read(content_hash))).body
+        return body
 
     async def _ask(self, job: Job) -> Any:
         if (trouble := self.trouble) is not None:
@@ -205,6 +214,7 @@ class SearchProcesses:
             job = Search(
                 [query for each in searches for query in each.queries],
                 [form for each in searches for form in each.forms],
+                [recorded for each in searches for recorded in each.recorded],
             )
         process.busy = taken
         process.hung = asyncio.get_running_loop().call_later(HUNG_S, process.process.kill)

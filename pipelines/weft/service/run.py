@@ -13,11 +13,14 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import FrameType
 
+import msgspec
 import uvicorn
 
 from weft.app.kept_answers import KeptAnswers
 from weft.app.stated_events import StatedEvents
+from weft.client.announced import PLACE, Announced
 from weft.domain.errors import ConfigurationError
+from weft.feedback.events.producer import FeedbackProducer
 from weft.runtime.kafka.writer import KafkaPublisher
 from weft.runtime.storage.files import write_atomically
 from weft.service.application import create_application
@@ -26,9 +29,6 @@ from weft.service.processes import SearchProcesses
 from weft.service.state import Service
 from weft.service.tokens import Scope, Tokens
 from weft.settings import Settings
-
-PLACE = "serving.json"
-"""In a store: where its service answers, and a token for commands of whoever owns the store. Private to the owner."""
 
 DRAIN_S = 30
 """That requests under way may take once the service is asked to end."""
@@ -94,6 +94,7 @@ def opened_service(settings: Settings, *, processes: int, tokens: Tokens, tells:
             events = undo.enter_context(
                 closing(StatedEvents(publisher, max_bytes=settings.feedback.limits.event_bytes))
             )
+            producer = FeedbackProducer(publisher, key=settings.feedback.key)
         yield Service(
             settings,
             SearchProcesses(settings, count=processes, tells=tells),
@@ -115,7 +116,7 @@ def _announced(root: Path, url: str, tokens: Tokens) -> Iterator[Tokens]:
     """Say in the store where it is served; the tokens, with one for whoever can read that."""
     own = secrets.token_hex(24)
     path = root / PLACE
-    write_atomically(path, json.dumps({"url": url, "pid": os.getpid(), "token": own}).encode())
+    write_atomically(path, msgspec.json.encode(Announced(url, os.getpid(), own)))
     path.chmod(0o600)
     try:
         yield tokens.plus(own, Scope) if tokens else tokens

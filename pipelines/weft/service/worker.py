@@ -23,11 +23,13 @@ from weft.app.kept_answers import KeptAnswers
 from weft.app.searching.engines import load_engines, searching, source_of
 from weft.app.searching.searcher_pool import alone
 from weft.catalog.catalog import Catalog
-from weft.domain.errors import WeftError
+from weft.domain.errors import StoreError, WeftError
+from weft.domain.ids import ContentHash
 from weft.domain.ranking import Answer, Query, RankedResult
 from weft.embedding.ports import PairScorer, TextEncoder
 from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.events.producer import FeedbackProducer
+from weft.indexes.chunk_store import ChunkStore
 from weft.retrieval.answer.trace import gap_line
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
@@ -46,7 +48,6 @@ class Form(StrEnum):
     PAGE = "page"  # what a page of results shows
     WHOLE = "whole"  # with what every score is made of
     PACKED = "packed"  # the value itself, for a process of the same version
-    GLANCE = "glance"  # the same, of what nobody is shown: it is neither kept nor told
 
 
 class Search(msgspec.Struct, frozen=True, tag=True):
@@ -54,6 +55,7 @@ class Search(msgspec.Struct, frozen=True, tag=True):
 
     queries: Sequence[Query]
     forms: Sequence[Form]
+    recorded: Sequence[bool]  # whether the query log and the topic are told of each
 
 
 class Rerank(msgspec.Struct, frozen=True, tag=True):
@@ -67,6 +69,12 @@ class Locate(msgspec.Struct, frozen=True, tag=True):
     """A place that somebody names, such as "README.md#Start"."""
 
     name: str
+
+
+class Read(msgspec.Struct, frozen=True, tag=True):
+    """A content that somebody names by its hash."""
+
+    content_hash: str
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -95,6 +103,12 @@ class Located(msgspec.Struct, frozen=True, tag=True):
     uri: str
 
 
+class ContentBody(msgspec.Struct, frozen=True, tag=True):
+    """A content, and everywhere it stands, in JSON."""
+
+    body: bytes
+
+
 class Failed(msgspec.Struct, frozen=True, tag=True):
     """A job that could not be done, and why."""
 
@@ -108,8 +122,8 @@ class Ready(msgspec.Struct, frozen=True, tag=True):
     generation: str
 
 
-Job = Search | Rerank | Locate
-Reply = Searched | Reranked | Located | Failed | Ready
+Job = Search | Rerank | Locate | Read
+Reply = Searched | Reranked | Located | ContentBody | Failed | Ready
 
 JOBS = msgspec.msgpack.Decoder(Job)
 REPLIES = msgspec.msgpack.Decoder(Reply)
@@ -169,9 +183,34 @@ def _shown(result: RankedResult) -> dict[str, Any]:
 
 def body_of(answer: Answer, form: Form) -> bytes:
     """An answer as it is sent."""
-    if form in {Form.PACKED, Form.GLANCE}:
+    if form is Form.PACKED:
         return ENCODER.encode(answer)
     return _json.encode(answer.to_dict() if form is Form.WHOLE else page_of(answer))
+
+
+def content_of(chunks: ChunkStore, content_hash: str) -> dict[str, Any]:
+    """A content, and everywhere it stands; `StoreError` where what is live holds none of that hash."""
+    row = chunks.row_of(ContentHash(content_hash))
+    if row is None:
+        raise StoreError(f"expected the hash of a content that is live, found {content_hash!r}")
+    (content,) = chunks.contents([row])
+    places = [(each, each.label) for each in content.occurrences]
+    return {
+        "content_hash": content_hash,
+        "text": content.text,
+        "places": [
+            {
+                "uri": each.uri,
+                "title": each.title,
+                "domain": each.domain.value,
+                "start_line": label.start_line,
+                "end_line": label.end_line,
+                "heading_path": list(label.heading_path),
+                "symbol": label.symbol,
+            }
+            for each, label in places
+        ],
+    }
 
 
 class SearchWorker:
@@ -208,6 +247,8 @@ class SearchWorker:
             if isinstance(job, Rerank):
                 return Reranked(self._scores(job.query, job.documents))
             chunks = self._searcher.snapshot.generation.chunks
+            if isinstance(job, Read):
+                return ContentBody(_json.encode(content_of(chunks, job.content_hash)))
             return Located(place_of(job.name, chunks.uris(), ContentLocator(chunks)))
         except (WeftError, ValueError, OSError) as error:
             return Failed(type(error).__name__, str(error))
@@ -231,7 +272,7 @@ class SearchWorker:
 
     def _search(self, job: Search) -> Searched:
         answers = self._searcher.search_many(job.queries)
-        self._unnoted += [answer for answer, form in zip(answers, job.forms, strict=True) if form is not Form.GLANCE]
+        self._unnoted += [answer for answer, noted in zip(answers, job.recorded, strict=True) if noted]
         return Searched(
             [
                 Found(body_of(answer, form), "answered" if answer.gap is None else "gap", answer.timings_ms)

@@ -38,6 +38,17 @@ def with_texts(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
     return [(belief, texts[belief.id]) for belief in beliefs.all() if belief.id in texts]
 
 
+def listed(
+    beliefs: LessonBeliefs, status: LessonStatus | None, section: str | None, limit: int
+) -> tuple[list[dict[str, Any]], int]:
+    """Lessons that have a text, the surest first, at most `limit` of them, and how many there are."""
+    every = [
+        row for row in with_texts(beliefs) if status in {None, row[0].status} and section in {None, row[1].section}
+    ]
+    every.sort(key=lambda row: (-row[0].p_good, row[0].id))
+    return [lesson_document(*row) for row in every[:limit]], len(every)
+
+
 def lesson_document(belief: LessonBelief, text: Lesson | None) -> dict[str, Any]:
     """A lesson and what is believed of it, in JSON's own types."""
     return {

@@ -21,6 +21,7 @@ import typer
 
 from weft.app.log_evaluation import ringing
 from weft.app.night import asking_night, run_night
+from weft.app.retention import prune
 from weft.app.status import note_night
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, run_job
@@ -48,6 +49,7 @@ def consolidate(
     alarms = ringing(settings)
     if not dry_run:
         note_night(Path(settings.storage.root), summary, alarms, at=system_clock())
+        prune(settings)
     for alarm in alarms:
         warn(f"⚠ {alarm.name}: {alarm.says}")
     return Result([{**summary, "alarms": [alarm.as_json() for alarm in alarms]}], [])

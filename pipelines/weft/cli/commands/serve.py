@@ -35,7 +35,7 @@ def serve(
     ] = None,
     bootstrap: Bootstrap = None,
 ) -> None:
-    """Serve a store over HTTP, with a console for browsers on /; Ctrl-C ends it."""
+    """Serve a store over HTTP, with a console for browsers; Ctrl-C ends it."""
     # What serves imports a web framework, which `weft --help` does without.
     from weft.service.run import serve as run  # noqa: PLC0415
     from weft.service.tokens import ENVIRONMENT, Tokens  # noqa: PLC0415

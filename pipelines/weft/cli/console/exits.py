@@ -10,17 +10,35 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import typer
 
 from weft.domain.errors import WeftError
+from weft.runtime.extras import extras_named
 
 INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it; SIGTERM ends it as well."""
 
 _STDERR = 2
+
+
+class ImportedCommands(Mapping[str, Any]):
+    """Commands by name; each is imported when it is looked up."""
+
+    def __init__(self, load: Callable[[str], Any], names: Collection[str]) -> None:
+        self._load = load
+        self._names = names
+
+    def __getitem__(self, name: str) -> Any:
+        return self._load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def as_command(function: Callable[..., Any], name: str | None = None) -> Any:
@@ -34,7 +52,7 @@ def exit_code(name: str, run: Callable[[], object]) -> int:
     """Run a command line and say why where it ends early; SIGTERM ends it as SIGINT does."""
     open_streams()
     try:
-        with _terminated_as_interrupted():
+        with _terminated_as_interrupted(), extras_named():
             run()
     except (WeftError, OSError) as error:
         from weft.cli.console.terminal import refusal  # noqa: PLC0415  .04 s: rich, which the help does without

@@ -29,9 +29,10 @@ from rich.progress import track
 from rich.table import Table
 
 from weft.app import log_evaluation
+from weft.app.collecting import collected
 from weft.app.collections import indexed, measuring, root_of, run, runs_of
 from weft.app.comparing import Configure, compared, configuration, sides
-from weft.app.log_evaluation import Logged, collected
+from weft.app.log_evaluation import Logged
 from weft.app.searching.replay import StoreReplay
 from weft.app.snapshot import EXPERIMENT, record
 from weft.cli.console.options import MEASURED, CommonOptions, command, run_job

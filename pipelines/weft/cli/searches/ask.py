@@ -23,33 +23,28 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from weft.app.searching.engines import opened
-from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import dim, markup, show
 from weft.cli.console.terminal import visible, warn
-from weft.cli.searches.search import connected, new_id, shown
+from weft.cli.searches.requests import new_id
+from weft.cli.searches.search import shown
 from weft.domain.errors import WeftError
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
-from weft.evaluation.queries.writer import QueryLog
 from weft.retrieval.answer.changes import UNCHANGED, rank_changes
 from weft.retrieval.answer.trace import explained
-from weft.retrieval.searcher import Searcher
-from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.runtime.process import speaker_of
-from weft.settings import Settings
 
 if TYPE_CHECKING:
-    from weft.feedback.events.producer import FeedbackProducer
+    from weft.client.http import Client
 
 HELP = (
     "a question, or about the last answer: +2 right · -2 wrong, the last one counts · + PATH#heading right, though not "
@@ -65,7 +60,7 @@ _LOOK_S = 0.2
 
 @command
 def ask(
-    options: CommonOptions,
+    options: ServedOptions,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 5,
     model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
@@ -75,29 +70,84 @@ def ask(
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what you say.")] = None,
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
-    settings = options.settings(bootstrap=bootstrap)
     who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=speaker_of(principal))
     with ExitStack() as open_:
-        searcher = open_.enter_context(opened(settings))
-        producer = None
-        if bootstrap is not None:
-            producer = open_.enter_context(closing(connected(settings)))
-        log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
-        sitting = AskLoop(searcher, producer, log, settings, who)
+        client = options.service({"--bootstrap": bootstrap})
+        asked: Asked
+        if client is not None:
+            asked = AskedService(open_.enter_context(client))
+        else:
+            from weft.cli.searches.here import opened_searcher  # noqa: PLC0415  1 s, which who asks a service spares
+
+            asked = opened_searcher(options, bootstrap, open_)
         show(dim(HELP))
-        sitting.run(_typed() if sys.stdin.isatty() else _piped())
-        if producer is not None:
-            producer.flush()
+        AskLoop(asked, who).run(_typed() if sys.stdin.isatty() else _piped())
+        asked.finish()
+
+
+class Asked(Protocol):
+    """Who answers questions, and is told what they are worth; made anew for every sitting."""
+
+    @property
+    def takes_feedback(self) -> bool:
+        """Whether anybody is told."""
+
+    def search(self, query: Query, *, record: bool) -> Answer:
+        """The answer; recorded where it is shown."""
+
+    def follow(self) -> None:
+        """See what was learned meanwhile."""
+
+    def select(self, answer: Answer, result: RankedResult) -> None:
+        """Say that a result was opened."""
+
+    def judge(self, answer: Answer, result: RankedResult, verdict: float) -> None:
+        """Say what a result is worth."""
+
+    def correct(self, answer: Answer, name: str, *, right: bool) -> str:
+        """Say that a place that is named is right for a question, or wrong; its URI."""
+
+    def finish(self) -> None:
+        """Wait until all of it was heard; an error where some was not."""
+
+
+class AskedService:
+    """A running service: it keeps the log, tells what was shown, and follows what is learned."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.takes_feedback = bool(client.ready()["feedback"])
+
+    def search(self, query: Query, *, record: bool) -> Answer:
+        """The answer; recorded where it is shown."""
+        return self._client.answers([query], record=record).answers[0]
+
+    def follow(self) -> None:
+        """It does by itself."""
+
+    def select(self, answer: Answer, result: RankedResult) -> None:
+        """Say that a result was opened."""
+        self._client.select(answer, result.content_hash)
+
+    def judge(self, answer: Answer, result: RankedResult, verdict: float) -> None:
+        """Say what a result is worth."""
+        self._client.tell(answer, verdict, content_hash=result.content_hash, asked=bool(result.asked))
+
+    def correct(self, answer: Answer, name: str, *, right: bool) -> str:
+        """Say that a place that is named is right for a question, or wrong; its URI."""
+        uri = self._client.place(name)
+        self._client.correct(answer, uri, right=right)
+        return uri
+
+    def finish(self) -> None:
+        """All of it was heard."""
 
 
 @dataclass
 class AskLoop:
     """One person's questions and verdicts, one after the other."""
 
-    searcher: Searcher
-    producer: FeedbackProducer | None  # none where nobody is told
-    log: QueryLog
-    settings: Settings
+    asked: Asked
     who: Query  # A query that says who asks, for how many results
     last: Answer | None = None  # the answer that verdicts are about
     judged: bool = False  # something was said of it
@@ -124,14 +174,11 @@ class AskLoop:
         else:
             show(dim(HELP))
 
-    def _asked(self, text: str) -> Answer:
-        return self.searcher.search(replace(self.who, text=text, query_id=new_id()))
+    def _asked(self, text: str, *, record: bool = True) -> Answer:
+        return self.asked.search(replace(self.who, text=text, query_id=new_id()), record=record)
 
     def _show(self, answer: Answer) -> None:
         self.last, self.judged = answer, False
-        self.log.emit(answer)
-        if self.producer is not None:
-            self.producer.emit(answer)
         for each in shown(answer, explain=False):
             show(each)
         for result in answer.results:
@@ -143,12 +190,13 @@ class AskLoop:
         if (before := self.last) is None:
             show(dim("nothing was asked yet"))
             return
-        judged, until = self.judged, time.monotonic() + _EFFECT_S
-        now = self._asked(before.query.text)
-        while judged and rank_changes(before, now) == UNCHANGED and time.monotonic() < until:
+        judged, until, text = self.judged, time.monotonic() + _EFFECT_S, before.query.text
+        while judged and rank_changes(before, self._asked(text, record=False)) == UNCHANGED:
+            if time.monotonic() >= until:
+                break
             time.sleep(_LOOK_S)
-            self.searcher.refresh()
-            now = self._asked(before.query.text)
+            self.asked.follow()
+        now = self._asked(text)
         self._show(now)
         change = rank_changes(before, now)
         unheard = (
@@ -168,34 +216,30 @@ class AskLoop:
         elif what == "!":
             whole = "\n".join(map(visible, result.text.splitlines()))
             show(Padding(Text(whole), (0, 0, 1, 5)))
-            self._tell(self.last.query, result, None)
+            self._tell(self.last, result, None)
         else:
-            self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
+            self._tell(self.last, result, 1.0 if what == "+" else -1.0)
 
     def _point(self, name: str, *, right: bool) -> None:
         """Say that a place is the right answer to the last question, or a wrong one."""
-        if self.last is None or self.producer is None:
+        if self.last is None or not self.asked.takes_feedback:
             wanted = "a question first" if self.last is None else "a broker: start with --bootstrap HOST:PORT"
             show(markup(f"[yellow]expected {wanted}[/]"))
             return
-        chunks = self.searcher.snapshot.generation.chunks
-        uri = place_of(name, chunks.uris(), ContentLocator(chunks))
-        self.producer.correction(self.last.query, right=right, uri=uri)
-        self.producer.flush()
+        uri = self.asked.correct(self.last, name, right=right)
         self.judged = True
         show(dim(f"told: {uri} is {'right' if right else 'wrong'}"))
 
-    def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
+    def _tell(self, answer: Answer, result: RankedResult, verdict: float | None) -> None:
         """Say that a result was opened, or what is thought of it."""
-        if self.producer is None:
+        if not self.asked.takes_feedback:
             if verdict is not None:
                 show(markup("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]"))
             return
         if verdict is None:
-            self.producer.selection(query, result.content_hash, result.rank)
+            self.asked.select(answer, result)
         else:
-            self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
-        self.producer.flush()
+            self.asked.judge(answer, result, verdict)
         self.judged = self.judged or verdict is not None
         word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
         show(dim(f"told: {result.rank} {word}"))

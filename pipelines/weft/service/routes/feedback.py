@@ -62,7 +62,7 @@ def events_of(service: Service) -> StatedEvents:
     """What takes events; `RefusedError` where no broker is named."""
     if service.events is None:
         raise RefusedError(
-            HTTPStatus.SERVICE_UNAVAILABLE,
+            HTTPStatus.CONFLICT,  # asked again in a moment, it has none either
             f"expected a broker for feedback, found none: {WITHOUT_BROKER}",
         )
     return service.events

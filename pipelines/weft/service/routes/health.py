@@ -31,7 +31,7 @@ async def ready(service: Shared) -> Readiness:
     if trouble is not None:
         raise RefusedError(503, trouble)  # type: ignore[arg-type]
     generation = await asyncio.to_thread(lambda: service.catalog.pointer().generation)
-    return Readiness(status="ready", generation=generation)
+    return Readiness(status="ready", generation=generation, feedback=service.events is not None)
 
 
 @router.get("/metrics", summary="Metrics for Prometheus.", response_class=Response)

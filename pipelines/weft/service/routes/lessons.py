@@ -12,17 +12,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path
 from fastapi import Query as Parameter
 from pydantic import Field
+from starlette.requests import Request as HttpRequest
+from starlette.responses import Response
 
-from weft.app.lessons.operations import LessonSender, apply_operations, lesson_of, read_operations, say_operations
-from weft.app.lessons.view import lesson_document, live_lessons, noted, prompted, to_review, with_texts
+from weft.app.lessons.operations import LessonSender, apply_operations, lesson_page, read_operations, say_operations
+from weft.app.lessons.pairs import reviewed
+from weft.app.lessons.view import lesson_document, listed, live_lessons, prompted, to_review
+from weft.client.calls import MOST_LISTED, MOST_REVIEWED, TOTAL, TOTAL_PAIRS
 from weft.domain.lesson import LessonStatus
 from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.lessons.finding import ToolUse
 from weft.service.bodies import Name, Request
+from weft.service.gate import current
 from weft.service.problems import RefusedError
 from weft.service.state import WITHOUT_BROKER, Service, service_of
+from weft.service.tokens import Scope
 
 router = APIRouter(tags=["lessons"])
 Shared = Annotated[Service, Depends(service_of)]
@@ -67,7 +73,7 @@ def producer_of(service: Service) -> FeedbackProducer:
     """What speaks of lessons; `RefusedError` where no broker is named."""
     if service.producer is None:
         raise RefusedError(
-            HTTPStatus.SERVICE_UNAVAILABLE,
+            HTTPStatus.CONFLICT,  # asked again in a moment, it has none either
             f"expected a broker for lessons, found none: {WITHOUT_BROKER}",
         )
     return service.producer
@@ -76,47 +82,49 @@ def producer_of(service: Service) -> FeedbackProducer:
 @router.get("/v1/lessons", summary="Every lesson that has a text, the surest first.")
 async def lessons(
     service: Shared,
+    response: Response,
     status: LessonStatus | None = None,
     section: Annotated[str | None, Parameter(max_length=64)] = None,
-    limit: Annotated[int, Parameter(ge=1, le=10_000)] = 100,
+    limit: Annotated[int, Parameter(ge=1, le=MOST_LISTED)] = 100,
 ) -> list[dict[str, Any]]:
-    """As `weft lessons list --json` prints them."""
-
-    def listed() -> list[dict[str, Any]]:
-        rows = [
-            row
-            for row in with_texts(beliefs_of(service))
-            if status in {None, row[0].status} and section in {None, row[1].section}
-        ]
-        rows.sort(key=lambda row: (-row[0].p_good, row[0].id))
-        return [lesson_document(*row) for row in rows[:limit]]
-
-    return await asyncio.to_thread(listed)
+    """As `weft lessons list --json` prints them; the header `X-Total-Count` says how many there are."""
+    documents, total = await asyncio.to_thread(lambda: listed(beliefs_of(service), status, section, limit))
+    response.headers[TOTAL] = str(total)
+    return documents
 
 
 @router.get("/v1/lessons/review", summary="Lessons that a person could decide on, the least sure first.")
-async def review(service: Shared, limit: Annotated[int, Parameter(ge=1, le=1000)] = 20) -> list[dict[str, Any]]:
-    """As `weft lessons review --json` prints them, without pairs."""
-    rows = await asyncio.to_thread(lambda: to_review(beliefs_of(service)))
-    return [lesson_document(*row) for row in rows[:limit]]
+async def review(
+    service: Shared,
+    response: Response,
+    limit: Annotated[int, Parameter(ge=1, le=MOST_REVIEWED)] = 20,
+    pairs: Annotated[bool, Parameter(description="Then pairs of lessons about the same, too.")] = False,
+) -> list[dict[str, Any]]:
+    """As `weft lessons review --json` prints them; headers say how many there are."""
+
+    def open_ones() -> list[dict[str, Any]]:
+        if pairs:
+            all_ = reviewed(beliefs_of(service), service.settings, limit)
+            response.headers[TOTAL], response.headers[TOTAL_PAIRS] = str(all_["open"]), str(all_["open_pairs"])
+            return [*all_["lessons"], *all_["pairs"]]
+        rows = to_review(beliefs_of(service))
+        response.headers[TOTAL] = str(len(rows))
+        return [lesson_document(*row) for row in rows[:limit]]
+
+    return await asyncio.to_thread(open_ones)
 
 
 @router.get("/v1/lessons/{lesson_id}", summary="A lesson, what is believed of it and why, and its history.")
 async def lesson(lesson_id: LessonName, service: Shared) -> dict[str, Any]:
     """As `weft lessons show --json` prints it."""
-
-    def shown() -> dict[str, Any]:
-        beliefs = beliefs_of(service)
-        belief = lesson_of(beliefs, lesson_id)
-        history = [noted(each) for each in beliefs.history(belief.id)]
-        return {**lesson_document(belief, beliefs.lesson(belief.id)), "history": history}
-
-    return await asyncio.to_thread(shown)
+    return await asyncio.to_thread(lambda: lesson_page(beliefs_of(service), lesson_id))
 
 
 @router.post("/v1/lessons/prompt", summary="What an agent is told before it uses a tool.")
-async def prompt(body: PromptRequest, service: Shared) -> dict[str, Any]:
+async def prompt(body: PromptRequest, service: Shared, request: HttpRequest) -> dict[str, Any]:
     """Within a budget of tokens; an empty text where nothing fits. Recording needs the scope `feedback` as well."""
+    if body.record and Scope.FEEDBACK not in current(request.state).scopes:
+        raise RefusedError(HTTPStatus.FORBIDDEN, "expected a token with scope feedback for `record`, found another")
     return await asyncio.to_thread(prompt_of, service, body)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import uuid
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from fastapi import APIRouter, Depends, Path
 from fastapi import Query as Parameter
+from msgspec import Raw
+from starlette.requests import Request
 from starlette.responses import Response
 
+from weft.client.calls import OTHER_VERSION, PackedAnswers, form_of, packed_form, packed_type
 from weft.domain.ranking import Query
 from weft.service.bodies import (
     AnySearch,
@@ -23,6 +26,8 @@ from weft.service.bodies import (
     RerankedDocument,
     RerankRequest,
     RerankResponse,
+    SearchRequest,
+    WholeContent,
 )
 from weft.service.problems import RefusedError
 from weft.service.state import Service, service_of
@@ -33,13 +38,12 @@ Shared = Annotated[Service, Depends(service_of)]
 QueryId = Annotated[str, Path(min_length=1, max_length=128)]
 
 _JSON = "application/json"
-_PACKED = "application/vnd.weft.answers+msgpack"
 
 
-async def found(service: Service, queries: list[Query], form: Form) -> list[Found]:
+async def found(service: Service, queries: list[Query], form: Form, *, record: bool = True) -> list[Found]:
     """What is found for queries, counted."""
     try:
-        answers = await service.searches.search(queries, form)
+        answers = await service.searches.search(queries, form, record=record)
     except Exception:
         service.metrics.searches.labels("failed").inc(len(queries))
         raise
@@ -53,22 +57,32 @@ async def found(service: Service, queries: list[Query], form: Form) -> list[Foun
     summary="Search, one question or a batch of them.",
     response_model=Page | Explained | Pages,
 )
-async def search(body: AnySearch, service: Shared) -> Response:
-    """Answers, best results first. Feedback on an answer takes its `token`."""
-    form = Form.WHOLE if body.explain else Form.PAGE
+async def search(body: AnySearch, service: Shared, request: Request) -> Response:
+    """Answers, best results first. Feedback on an answer takes its `token`.
+
+    Clients of the same version may ask for `application/vnd.weft.answers+msgpack`: the answers as values, whole.
+    """
+    accepted = form_of(request.headers.get("accept", ""))
+    if accepted not in {None, packed_form()}:
+        raise RefusedError(HTTPStatus.NOT_ACCEPTABLE, OTHER_VERSION)
+    form = Form.PACKED if accepted is not None else Form.WHOLE if body.explain else Form.PAGE
+    asked = [body] if isinstance(body, OneSearch) else body.queries
+    answers = await found(
+        service, [_query(service, each) for each in asked], form, record=all(each.record for each in asked)
+    )
+    if form is Form.PACKED:
+        packed = PackedAnswers([Raw(each.body) for each in answers], service.settings.retrieval.depth)
+        return Response(msgspec.msgpack.encode(packed), media_type=packed_type())
     if isinstance(body, OneSearch):
-        (answer,) = await found(service, [_query(body)], form)
-        return Response(answer.body, media_type=_JSON)
-    answers = await found(service, [_query(each) for each in body.queries], form)
+        return Response(answers[0].body, media_type=_JSON)
     return Response(b'{"answers":[' + b",".join(each.body for each in answers) + b"]}", media_type=_JSON)
 
 
-def _query(body: OneSearch | Any) -> Query:
+def _query(service: Service, body: SearchRequest) -> Query:
     try:
-        query: Query = body.query()
+        return body.query(max(service.settings.retrieval.understanding.router.limits.values()))
     except ValueError as error:
         raise RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, str(error)) from error
-    return query
 
 
 @router.get(
@@ -111,3 +125,11 @@ async def rerank(body: RerankRequest, service: Shared) -> RerankResponse:
 async def place(name: Annotated[str, Parameter(min_length=1, max_length=2048)], service: Shared) -> dict[str, str]:
     """Such as `README.md#Start`, for a correction that names what was not shown."""
     return {"uri": await service.searches.locate(name)}
+
+
+@router.get("/v1/contents/{content_hash}", summary="A content, and everywhere it stands.", response_model=WholeContent)
+async def content(
+    content_hash: Annotated[str, Path(pattern="^[0-9a-f]{64}$", description="As results have it.")], service: Shared
+) -> Response:
+    """Of what is live: a result's whole text by its `content_hash`."""
+    return Response(await service.searches.content(content_hash), media_type=_JSON)

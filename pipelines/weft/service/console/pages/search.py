@@ -84,7 +84,7 @@ class Sitting:
             self._tell(silent, wrong=True)
             return
         try:
-            answer = await self._search(text, Form.PACKED)
+            answer = await self._search(text)
         except ERRORS as error:
             told(self._results, error)
             return
@@ -94,13 +94,10 @@ class Sitting:
         stated = event.args["detail"] if isinstance(event.args, dict) else event.args
         await self.ask(str(stated))
 
-    async def _search(self, text: str, form: Form) -> Answer:
+    async def _search(self, text: str, *, record: bool = True) -> Answer:
         query = Query(text=text, k=RESULTS, principal=self._at.principal)
-        if form is Form.GLANCE:
-            ((body),) = await self._at.service.searches.search([query], form)
-        else:
-            (body,) = await found(self._at.service, [query], form)
-        return _answers.decode(body.body)
+        (answer,) = await found(self._at.service, [query], Form.PACKED, record=record)
+        return _answers.decode(answer.body)
 
     def _show(self, answer: Answer, before: Answer | None) -> None:
         self._answer = answer
@@ -209,7 +206,7 @@ class Sitting:
             heard = await self._heard(before.query.text, result.content_hash, signal)
             if mine != self._judging or self._answer is not before:
                 return  # somebody said or asked something else meanwhile, and waits for that
-            now = await self._search(before.query.text, Form.PACKED)
+            now = await self._search(before.query.text)
         except ERRORS as error:
             self._tell(" ".join(str(error).split()), wrong=True)
             return
@@ -233,7 +230,7 @@ class Sitting:
         until = time.monotonic() + EFFECT_S
         while time.monotonic() < until:
             await asyncio.sleep(_LOOK_S)
-            now = await self._search(text, Form.GLANCE)
+            now = await self._search(text, record=False)
             result = next((each for each in now.results if each.content_hash == content), None)
             if result is None or (result.past is not None and result.past.own is (signal > 0.0)):
                 return True
