@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -28,7 +29,7 @@ from weft.runtime.kafka.broker import EmbeddedBroker
 
 PICTURES = ROOT / "docs" / "pictures"
 MOST_BYTES = 150_000
-_COLOURS = 96
+_COLOURS = 256
 _WIDE, _NARROW = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
 
 PEOPLE = ("ada", "bob", "cleo", "dan")
@@ -69,7 +70,8 @@ def learning(store: Path) -> Iterator[Served]:
 
 
 def teach(client: httpx.Client, people: tuple[str, ...]) -> None:
-    """Have people say of each question which result is right, and that another one is not."""
+    """Have people say of each question which result is right, and that another one is not; wait until it is heard."""
+    told = client.get("/v1/status").json()["events_consumed"]
     for person in people:
         for question, heading in KNOWN.items():
             answer = client.post("/v1/search", json={"text": question, "principal": person, "k": 5}).json()
@@ -78,6 +80,9 @@ def teach(client: httpx.Client, people: tuple[str, ...]) -> None:
                 if right or result["rank"] == 1:
                     verdict = {"type": "explicit", "signal": 1.0 if right else -1.0, "answer": answer["token"]}
                     client.post("/v1/feedback", json={**verdict, "content_hash": result["content_hash"]})
+                    told += 1
+    while client.get("/v1/status").json()["events_consumed"] < told:
+        time.sleep(0.5)
 
 
 def say_lessons(client: httpx.Client) -> None:
@@ -98,7 +103,7 @@ def take(visitor: Visitor, name: str) -> None:
     visitor.page.wait_for_timeout(700)  # what moves has arrived then
     shown = Image.open(BytesIO(visitor.page.screenshot())).convert("RGB")
     path = PICTURES / f"console-{name}.png"
-    shown.quantize(_COLOURS, dither=Image.Dither.NONE).save(path, optimize=True)
+    shown.quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > MOST_BYTES:
         raise SystemExit(f"expected at most {MOST_BYTES:,} bytes, found {path.stat().st_size:,} in {path}")
     sys.stdout.write(f"{path.relative_to(ROOT)}\n")
@@ -125,12 +130,11 @@ def recorded(store: Path) -> None:
             raise SystemExit(f"expected {RIGHT!r} first after praise, found {wide.titles()}")
         page.evaluate("scrollTo(0, 0)")
         take(wide, "search-light")
+        asked = f"/?q={QUESTION.replace(' ', '+')}"
+        wide.go(asked)
         page.locator("article.result summary").first.click()
         page.locator("table.made-of").first.wait_for()
-        page.locator("article.result").first.scroll_into_view_if_needed()
-        page.mouse.wheel(0, 180)
         take(wide, "why-light")
-        asked = f"/?q={QUESTION.replace(' ', '+')}"
         for visitor, scheme in ((wide, "light"), (dark, "dark")):
             visitor.go("/learned")
             take(visitor, f"learned-{scheme}")

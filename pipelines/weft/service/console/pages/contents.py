@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass
 
 from fastapi import Request
 from nicegui import ui
@@ -21,25 +20,16 @@ _MOST = 60
 """Edges that are listed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
-    """All that the page shows."""
-
-    facts: Facts
-    text: str
-
-
 @ui.page("/contents/{content}", response_timeout=PATIENCE_S)
 async def page(request: Request, content: str) -> None:
     """Of the live generation, by the content's hash or its first digits."""
     at = visit(request, "content")
     box = el("div")
     try:
-        values = await asyncio.to_thread(_read, at.service, content)
+        facts, text = await asyncio.to_thread(_read, at.service, content)
     except ERRORS as error:
         told(box, error)
         return
-    facts = values.facts
     with box:
         el("h1", facts["uris"][0])
         el("p", f"Content {facts['content_hash'][:16]} · stands in {', '.join(facts['uris'])}", "soft")
@@ -53,7 +43,7 @@ async def page(request: Request, content: str) -> None:
             star(facts["uris"][0], spokes)
             _listed(facts)
         el("h2", "Text")
-        el("pre", values.text, "text", tabindex="0", role="group", aria_label="The whole text")
+        el("pre", text, "text", tabindex="0", role="group", aria_label="The whole text")
         if any(facts["analytics"]):
             el("h2", "In the graph")
             with el("dl", None, "facts-grid"):
@@ -64,12 +54,12 @@ async def page(request: Request, content: str) -> None:
                             el("dd", number(float(value)) if isinstance(value, float) else f"{value:,}")
 
 
-def _read(service: Service, content: str) -> _Values:
+def _read(service: Service, content: str) -> tuple[Facts, str]:
     with closing(GraphView.of(service.catalog, service.settings)) as view:
         facts = view.content_facts(content)
         row = view.generation.chunks.row_of(ContentHash(facts["content_hash"]))
         (whole,) = view.generation.chunks.contents([row or 0])
-        return _Values(facts, whole.text)
+        return facts, whole.text
 
 
 def _spokes(facts: Facts) -> Iterator[Spoke]:

@@ -15,7 +15,7 @@ from nicegui.element import Element
 
 from weft.app.beliefs import LIVE, weights_by_version
 from weft.app.confidences import reliability_of
-from weft.app.learned_page import BeliefGroup, LearnedPage, live_page
+from weft.app.learned_page import BeliefGroup, LearnedPage, Listed, live_page
 from weft.consolidation.steps.recalibrate import Measured
 from weft.domain.ids import PRIORS_VERSION
 from weft.learning.reading import Reading
@@ -28,6 +28,8 @@ from weft.service.tokens import Scope
 
 _LINES = 9
 """Weights that are drawn over time: those that moved most."""
+
+_SENTENCES = 4  # of what changed, that are not folded away
 
 History = Mapping[str, Sequence[tuple[str, Reading]]]
 
@@ -61,6 +63,7 @@ async def _fill(at: Visit, box: Element, scope: str) -> None:
     with box:
         el("h1", "What was learned")
         _in_short(values.page)
+        _words(values.page.lists[:1])
         _weights(values.weights, scope)
         with el("div", None, "columns"):
             with el("section"):
@@ -68,7 +71,7 @@ async def _fill(at: Visit, box: Element, scope: str) -> None:
             with el("section"):
                 _decays(values.page)
         _versions(at, box, values.versions, scope)
-        _words(values.page)
+        _words(values.page.lists[1:])
         _beliefs(values.page)
 
 
@@ -84,9 +87,14 @@ def _in_short(page: LearnedPage) -> None:
     if not page.moves:
         el("p", "Nothing yet: every belief is its prior. Say what results are worth on the search page.", "soft")
         return
-    with el("ul", None, "short"):
-        for sentence in page.moves:
-            el("li", sentence)
+    for tag, sentences in (("div", page.moves[:_SENTENCES]), ("details", page.moves[_SENTENCES:])):
+        if sentences:
+            with el(tag):
+                if tag == "details":
+                    el("summary", f"{len(sentences)} more")
+                with el("ul", None, "short"):
+                    for sentence in sentences:
+                        el("li", sentence)
 
 
 def _weights(weights: Mapping[str, History], scope: str) -> None:
@@ -173,8 +181,8 @@ def _versions(at: Visit, box: Element, versions: Sequence[Mapping[str, Any]], sc
                     confirmed(f"refuse-{name}", asks, partial(decide, refused, name), what="Refuse", why_not=silent)
 
 
-def _words(page: LearnedPage) -> None:
-    for listed in page.lists:
+def _words(lists: Sequence[Listed]) -> None:
+    for listed in lists:
         if listed.rows:
             el("h2", listed.name)
             el("p", listed.about, "soft")

@@ -34,7 +34,7 @@ Rows = Sequence[dict[str, Any]]
 
 @ui.page("/lessons", response_timeout=PATIENCE_S)
 async def page(request: Request, words: str = "") -> None:
-    """Those to review first; then all, or those that have some words."""
+    """Those to review first; then the others, or all that have some words."""
     at = visit(request, "lessons")
     box = el("div")
     with box:
@@ -58,13 +58,13 @@ async def _fill(at: Visit, box: Element, words: str, said: str = "") -> None:
         if not open_:
             el("p", "No lesson waits for a person.", "soft")
         _listed(at, box, open_, words)
-        el("h2", "All")
+        el("h2", "The others" if not words else "Found")
         with el("form", None, "find", action="/lessons", method="get"):
             el("label", "With the words", for_="words")
             el("input", id="words", name="words", value=words, maxlength="200")
             el("button", "Find", type="submit")
         if not every:
-            el("p", "None." if words else "None yet: `weft lessons add` says one.", "soft")
+            el("p", "None." if words or open_ else "None yet: `weft lessons add` says one.", "soft")
         _listed(at, box, every, words)
 
 
@@ -73,7 +73,10 @@ def _read(service: Service, words: str) -> tuple[Rows, Rows]:
     wanted = words.casefold().split()
     rows = [row for row in with_texts(beliefs) if all(word in row[1].content.casefold() for word in wanted)]
     rows.sort(key=lambda row: (-row[0].p_good, row[0].id))
-    return [[lesson_document(*row) for row in some[:MOST]] for some in (to_review(beliefs), rows)]  # type: ignore[return-value]
+    open_ = to_review(beliefs)
+    rest = rows if words else [row for row in rows if row not in open_]
+    first, second = ([lesson_document(*row) for row in some[:MOST]] for some in (open_, rest))
+    return first, second
 
 
 def _listed(at: Visit, box: Element, rows: Rows, words: str) -> None:
@@ -87,7 +90,7 @@ def _listed(at: Visit, box: Element, rows: Rows, words: str) -> None:
                     sure = f"P(good) {one['p_good']:.2f} ({low:.2f} to {high:.2f})"
                     el("span", f"{one['status'].replace('_', ' ')}: {one['reason']} · {sure}", "soft")
                     came = ", ".join(f"{count} {result}" for result, count in one["outcomes"].items() if count)
-                    el("span", f"{one['section']} · said {one['said']} times · {came or 'nothing came of it'}", "soft")
+                    el("span", f"{one['section']} · said {one['said']}× · {came or 'nothing came of it'}", "soft")
                 with el("div", None, "actions"):
                     for text in _SAYS:
                         do = partial(_say, at, box, one["id"], text, words)

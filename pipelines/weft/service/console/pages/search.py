@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import replace
 from functools import partial
 
 import msgspec
@@ -204,7 +203,7 @@ class Sitting:
             self._tell(f"Said: {result.rank} is {word}. Waiting for what comes of it…")
             self._judging += 1
             mine = self._judging
-            moved = await self._moved(before)
+            heard = await self._heard(before.query.text, result.content_hash, signal)
             if mine != self._judging or self._answer is not before:
                 return  # somebody said or asked something else meanwhile, and waits for that
             now = await self._search(before.query.text)
@@ -213,21 +212,27 @@ class Sitting:
             return
         self._show(now, before)
         change = rank_changes(before, now)
-        if moved or change != UNCHANGED:
+        if change != UNCHANGED:
             self._tell(_sentence(change))
+        elif heard:
+            self._tell("Said, and heard; it moves nothing here.")
         else:
             self._tell(
-                f"Said, but nothing has moved within {EFFECT_S:g} s: no updater runs (`weft update`), it is behind, "
-                "or this one verdict is too little to move anything here. Health says whether updaters are behind."
+                f"Said, but not heard within {EFFECT_S:g} s: no updater runs (`weft update`), or it is behind. "
+                "Health says which."
             )
 
-    async def _moved(self, before: Answer) -> bool:
-        """Whether the same question is answered otherwise by now; asked until it is, a few seconds at most."""
+    async def _heard(self, text: str, content: ContentHash, signal: float) -> bool:
+        """Whether searches know of a verdict by now; asked until they do, a few seconds at most.
+
+        What else moves the answer meanwhile, such as that a result was opened, is no sign of it.
+        """
         until = time.monotonic() + EFFECT_S
         while time.monotonic() < until:
             await asyncio.sleep(_LOOK_S)
-            now = await self._search(before.query.text, record=False)
-            if rank_changes(before, replace(now, query=before.query)) != UNCHANGED:
+            now = await self._search(text, record=False)
+            result = next((each for each in now.results if each.content_hash == content), None)
+            if result is None or (result.past is not None and result.past.own is (signal > 0.0)):
                 return True
         return False
 
