@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
+import venv
 from pathlib import Path
 
 import httpx
@@ -80,3 +83,45 @@ def test_the_base_serves(store: Path) -> None:
     said = log.read_text()
     for without in ("no console: expected the extra `console`", "no tools at /mcp: expected the extra `mcp`"):
         assert said.count(without) == 1, said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+def test_the_wheel_alone_is_small_and_searches(store: Path, tmp_path: Path) -> None:
+    """OPS-8a: at most 60 packages and 1.2 GB out of the index, none of those that extras bring; what is fetched once
+    is fetched, and a store of another machine is searched."""
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(tmp_path), str(ROOT)], check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = str(tmp_path / "venv/bin/python")
+    install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "infra/python/constraints.txt")]
+    done = subprocess.run([*install, f"{wheel}[cpu]"], capture_output=True, text=True, check=False)
+    if "No matching distribution" in done.stderr or "Failed to establish" in done.stderr:
+        pytest.skip(f"no index of packages: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+
+    listed = json.loads(subprocess.check_output([python, "-m", "pip", "list", "--format", "json"]))
+    names = {each["name"].lower() for each in listed} - {"pip", "setuptools"}
+    assert len(names) <= 60, sorted(names)
+    heavy = re.compile("ray|mlflow.*|gliner|torch|nvidia-.*|pyserini|nicegui|mcp")
+    assert not [name for name in names if heavy.fullmatch(name)]
+    (packages,) = (tmp_path / "venv/lib").glob("python*/site-packages")
+    size = sum(path.lstat().st_size for path in packages.rglob("*") if path.is_file())
+    print(f"{len(names)} packages, {size / 1e6:.0f} MB")
+    assert size <= 1_200_000_000
+
+    moved, home = tmp_path / "moved", tmp_path / "home"
+    shutil.copytree(store, moved)
+    home.mkdir()
+    found = subprocess.run(
+        [str(tmp_path / "venv/bin/weft"), "search", "yellow fruit in the tropics", "--json", "--store", str(moved)],
+        cwd=home,
+        env={**{name: value for name, value in os.environ.items() if name != "PYTHONPATH"}, "HOME": str(home)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0, found.stderr
+    assert "bananas.md" in found.stdout.splitlines()[0]
+    assert list((home / ".cache/weft/jars").rglob("anserini-*.jar"))
