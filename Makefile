@@ -168,6 +168,10 @@ schema: setup ## write the JSON Schema of feedback events anew
 reference: setup ## write anew what applications import, and the list of ports
 	$(BIN)/python -m tests.support.reference
 
+.PHONY: licences
+licences: setup ## write anew the licences of all that an installation brings
+	$(BIN)/python -m tests.support.licences
+
 .PHONY: recording
 recording: setup ## record anew the picture of the README, from a real run, in a minute
 	$(BIN)/python -m tests.support.recording

@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from weft import __version__
 from weft.cli.console.exits import ImportedCommands, as_command, exit_code
+from weft.runtime.extras import require
 
 
 class Command(NamedTuple):
@@ -25,17 +26,18 @@ class Command(NamedTuple):
     place: str  # where its function or its group of commands lies below `weft.cli`, as "module:name"
     summary: str  # the first sentence of its help
     narrates: bool = False  # whether it runs for a while, and says what it does
+    needs: str | None = None  # a package without which nothing of it works: `weft.runtime.extras` knows what brings it
 
 
 COMMANDS: Mapping[str, Command] = {
-    "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True),
+    "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True, needs="ray"),
     "search": Command("searches.search:search", "Search what is live in the store."),
     "ask": Command("searches.ask:ask", "Ask one question after the other, and say what the results are worth."),
     "tell": Command("searches.tell:tell", "Name the right answer to a question, or a wrong one."),
     "serve": Command(
         "commands.serve:serve", "Serve a store over HTTP, with a console for browsers; Ctrl-C ends it.", narrates=True
     ),
-    "mcp": Command("commands.mcp:mcp", "Give agents the tools of a store over MCP, on stdin and stdout."),
+    "mcp": Command("commands.mcp:mcp", "Give agents the tools of a store over MCP, on stdin and stdout.", needs="mcp"),
     "update": Command(
         "commands.update:update",
         "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",
@@ -45,14 +47,18 @@ COMMANDS: Mapping[str, Command] = {
         "commands.consolidate:consolidate",
         "Fold the day's evidence into a learned version, calibrate, judge, publish and report it.",
         narrates=True,
+        needs="mlflow",
     ),
     "evaluate": Command(
         "reports.evaluate:evaluate",
         "Measure retrieval on one split of a data set, or on the query log.",
         narrates=True,
+        needs="mlflow",
     ),
     "broker": Command("commands.broker:broker", "Run a broker until it is stopped.", narrates=True),
-    "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
+    "mlflow": Command(
+        "commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it.", needs="mlflow"
+    ),
     "status": Command("commands.status:status", "What is live in a store, and what became of feedback."),
     "store": Command("commands.store:store", "Move a store to another folder, or remove what is old of it."),
     "generations": Command(
@@ -118,6 +124,8 @@ def load_command(name: str) -> Any:
     from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  .04 s: rich, which the help does without
     from weft.runtime.process import uncollected  # noqa: PLC0415  .1 s: NumPy, likewise
 
+    if (package := COMMANDS[name].needs) is not None:
+        require(package)
     log_progress() if COMMANDS[name].narrates else log_warnings()
     with uncollected():
         loaded = pkgutil.resolve_name(f"weft.cli.{COMMANDS[name].place}")

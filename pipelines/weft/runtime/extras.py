@@ -31,6 +31,7 @@ EXTRAS: Mapping[str, str] = {
     "accelerate": "train",
     "nicegui": "console",
     "mcp": "mcp",
+    "mcp_types": "mcp",
     "langchain_core": "langchain",
     "llama_index": "llamaindex",
     "haystack": "haystack",

@@ -6,7 +6,6 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -14,6 +13,8 @@ from fastapi.openapi.utils import get_openapi
 from starlette.responses import PlainTextResponse
 
 from weft import __version__
+from weft.domain.errors import MissingExtraError
+from weft.runtime.extras import extras_named
 from weft.service import problems
 from weft.service.gate import Gate, scope_needed
 from weft.service.problems import Problem
@@ -81,26 +82,27 @@ def create_application(service: Service) -> FastAPI:
 
 def _mcp(application: FastAPI) -> AbstractAsyncContextManager[None]:
     """MCP at `/mcp`, where its library is installed."""
-    if find_spec("mcp") is None:
-        return nullcontext()
-    from weft.service.mcp_tools import mounted  # noqa: PLC0415  it is an extra
-
-    return mounted(application)
+    tools = _of_extra("weft.service.mcp_tools", without="no tools at /mcp")
+    return nullcontext() if tools is None else tools.mounted(application)
 
 
 def _console() -> Any:
     """The module of the console; None where what it needs is not installed."""
+    return _of_extra("weft.service.console.application", without="no console")
+
+
+def _of_extra(module: str, *, without: str) -> Any:
+    """A module; None, and a line on what is done without, where the extra that it needs is not installed."""
     try:
-        return import_module("weft.service.console.application")
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("weft"):
-            raise
-        log.info("no console: it needs %s", error.name)
+        with extras_named():
+            return import_module(module)
+    except MissingExtraError as error:
+        log.info("%s: %s", without, error)
         return None
 
 
 def _without_console() -> str:
-    return "The console is not installed: pip install 'weft-retrieval[console,index]' brings it.\n"
+    return "The console is not installed: pip install 'weft-retrieval[console]' brings it.\n"
 
 
 _PROBLEM = {problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}

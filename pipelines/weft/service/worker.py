@@ -20,8 +20,7 @@ from typing import Any
 import msgspec
 
 from weft.app.kept_answers import KeptAnswers
-from weft.app.searching.engines import load_engines, searching, source_of
-from weft.app.searching.searcher_pool import alone
+from weft.app.searching.engines import alone, load_engines, searching, source_of
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError, WeftError
 from weft.domain.ids import ContentHash

