@@ -43,7 +43,7 @@ def until(read: Any, what: str, *, seconds: float = 120.0) -> Any:
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A service with updaters, to which everything has happened that it counts."""
-    from weft.app.status import note_night
+    from weft.app.views.status import note_night
 
     store = service.small_store(tmp_path_factory.mktemp("metrics"))
     with EmbeddedBroker() as broker:

@@ -24,7 +24,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import weft
 from tests.support.service import ADMIN, FEEDBACK, ROOT, SEARCH, Served, announced, serving, small_store
 from weft.runtime.kafka.broker import EmbeddedBroker
-from weft.service.bodies import Explained, Page
+from weft.service.bodies import AnswerPage, Explained
 from weft.service.gate import BODY_BYTES
 
 pytestmark = pytest.mark.integration
@@ -69,7 +69,7 @@ def test_a_search_answers_as_a_searcher_does(served: Served, store: Path) -> Non
     for answer in (page, whole, batch["answers"][0]):
         assert [(each["content_hash"], each["score"]) for each in answer["results"]] == wanted
     assert whole["results"][0]["contributions"]
-    assert Page.model_validate(page).results[0].why == expected.results[0].why
+    assert AnswerPage.model_validate(page).results[0].why == expected.results[0].why
     assert Explained.model_validate(whole).generation == expected.generation
     assert len(batch["answers"]) == 2
 

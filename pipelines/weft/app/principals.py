@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.app.kept_answers import forget_answers
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.domain.event_fields import HEXADECIMAL
@@ -29,6 +28,7 @@ from weft.learning.observe.verdicts import VERDICT, VerdictBin, question_texts
 from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, moves, read_all
 from weft.runtime.clock import system_clock
+from weft.runtime.storage.stored_answers import forget_answers
 from weft.settings import Settings, require_store
 
 _PHASE, _CORRECTION = "session", "correction"
@@ -151,7 +151,7 @@ def moved_by(priors: Priors, live: Evidence, words: PrincipalActivity) -> Iterat
     return iter(moves(read_all(before, priors, scopes), read_all(after, priors, scopes), level=priors.interval.level))
 
 
-def said_of_contents(words: PrincipalActivity) -> list[Mapping[str, Any]]:
+def verdicts_by_content(words: PrincipalActivity) -> list[Mapping[str, Any]]:
     """What it said of each content under each question, the most first, and whether the last word is another."""
     masses: Counter[tuple[str, str, str]] = Counter()
     last: dict[tuple[str, str], tuple[int, int, str]] = {}
@@ -180,7 +180,7 @@ def principal_document(principal: str, words: PrincipalActivity, changes: Iterab
         "principal": principal,
         "fingerprint": principal_fingerprint(principal),
         "events": dict(words.events),
-        "contents": said_of_contents(words),
+        "contents": verdicts_by_content(words),
         "sessions": [{"partition": partition, **life._asdict()} for partition, life in words.sessions],
         "beliefs": [
             {

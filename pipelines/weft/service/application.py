@@ -16,7 +16,7 @@ from weft import __version__
 from weft.domain.errors import MissingExtraError
 from weft.runtime.extras import extras_named
 from weft.service import problems
-from weft.service.gate import Gate, scope_needed
+from weft.service.gate import RequestGate, scope_needed
 from weft.service.problems import Problem
 from weft.service.routes import feedback, health, lessons, principals, searching, versions
 from weft.service.state import Service
@@ -70,7 +70,7 @@ def create_application(service: Service) -> FastAPI:
         console.mount(application)
     application.openapi = lambda: _described(application)  # type: ignore[method-assign]
     application.add_middleware(
-        Gate,
+        RequestGate,
         tokens=service.tokens,
         metrics=service.metrics,
         per_s=service.settings.serve.requests_per_s,

@@ -21,13 +21,13 @@ MOST_DOCUMENTS = 500
 Name = Annotated[str, Field(min_length=1, max_length=128)]
 
 
-class Request(BaseModel):
+class RequestBody(BaseModel):
     """What a request holds: nothing that nobody knows."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class SearchRequest(Request):
+class SearchRequest(RequestBody):
     """A question, as `weft.Query` has it."""
 
     text: str = Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S", description="What is asked.")
@@ -67,7 +67,7 @@ class OneSearch(SearchRequest):
     explain: bool = Field(default=False, description="Send what every score is made of.")
 
 
-class SearchBatch(Request):
+class SearchBatch(RequestBody):
     """Questions that are answered from one snapshot."""
 
     queries: list[SearchRequest] = Field(min_length=1, max_length=MOST_QUERIES)
@@ -118,7 +118,7 @@ class ShownLesson(BaseModel):
     content: str
 
 
-class Page(BaseModel):
+class AnswerPage(BaseModel):
     """An answer. Feedback on it takes its `token`."""
 
     query: str
@@ -148,10 +148,10 @@ class Explained(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class Pages(BaseModel):
+class AnswerPages(BaseModel):
     """The answers to a batch, in its order."""
 
-    answers: list[Page | Explained]
+    answers: list[AnswerPage | Explained]
 
 
 class ContentPlace(BaseModel):
@@ -174,13 +174,13 @@ class WholeContent(BaseModel):
     places: list[ContentPlace]
 
 
-class RerankDocument(Request):
+class RerankDocument(RequestBody):
     """A text to be reranked."""
 
     text: str = Field(max_length=TEXT_CHARACTERS)
 
 
-class RerankRequest(Request):
+class RerankRequest(RequestBody):
     """Texts that are to be put in order, in the shape that Cohere's clients send."""
 
     query: str = Field(min_length=1, max_length=TEXT_CHARACTERS, pattern=r"\S")

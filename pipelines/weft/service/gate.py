@@ -20,8 +20,8 @@ from starlette.types import Scope as Connection
 
 from weft.service.metrics import Metrics
 from weft.service.problems import problem
-from weft.service.sessions import Sessions
-from weft.service.tokens import ANYBODY, Caller, Scope, Tokens
+from weft.service.sessions import BrowserSessions
+from weft.service.tokens import ANYBODY, Caller, TokenScope, TokenSet
 
 log = logging.getLogger("weft.service.requests")
 
@@ -43,18 +43,18 @@ _LOCAL = {"localhost", "127.0.0.1", "::1"}
 _OUR_OWN = "/v1/answers/"  # ids in paths: one route each in metrics
 
 
-def scope_needed(method: str, path: str) -> Scope | None:
+def scope_needed(method: str, path: str) -> TokenScope | None:
     """What a token must be good for; None where none is needed."""
     reads = method in {"GET", "HEAD"}
     if path in PUBLIC or (reads and path.startswith(ASSETS)):
         return None
     if method in ADMIN_METHODS or path.startswith("/v1/principals"):
-        return Scope.ADMIN
+        return TokenScope.ADMIN
     if method == "POST" and path.startswith(("/v1/generations", "/v1/learned")):
-        return Scope.ADMIN
+        return TokenScope.ADMIN
     if method == "POST" and path.startswith(("/v1/feedback", "/v1/lessons")) and path != "/v1/lessons/prompt":
-        return Scope.FEEDBACK
-    return Scope.SEARCH
+        return TokenScope.FEEDBACK
+    return TokenScope.SEARCH
 
 
 class Buckets:
@@ -78,17 +78,17 @@ class Buckets:
         return left >= 1.0
 
 
-class Gate:
+class RequestGate:
     """An ASGI application before another one."""
 
     def __init__(
         self,
         application: ASGIApp,
         *,
-        tokens: Tokens,
+        tokens: TokenSet,
         metrics: Metrics,
         per_s: float,
-        sessions: Sessions,
+        sessions: BrowserSessions,
     ) -> None:
         self._application = application
         self._tokens = tokens
@@ -161,13 +161,13 @@ class Gate:
             slow = f"expected a body within {BODY_S:g} s, found {len(body):,} bytes of it"
             await self._refused("slow", HTTPStatus.REQUEST_TIMEOUT, slow)(scope, receive, send)
             return
-        told = False
+        delivered = False
 
         async def again() -> Message:
-            nonlocal told
-            if told or scope["method"] in {"GET", "HEAD"}:
+            nonlocal delivered
+            if delivered or scope["method"] in {"GET", "HEAD"}:
                 return await receive()
-            told = True
+            delivered = True
             return {"type": "http.request", "body": bytes(body), "more_body": False}
 
         await self._application(scope, again, send)
@@ -196,7 +196,7 @@ class Gate:
         scope.setdefault("state", {})["caller"] = caller
         return None
 
-    def _unallowed(self, caller: Caller | None, needed: Scope) -> Response | None:
+    def _unallowed(self, caller: Caller | None, needed: TokenScope) -> Response | None:
         """Why a caller may not do what needs a scope, or not so often."""
         if caller is None:
             return self._refused(

@@ -9,7 +9,7 @@ from weft.client.http import AsyncClient
 from weft.service.application import create_application
 from weft.service.mcp_tools import inside, mcp_server
 from weft.service.run import opened_service
-from weft.service.tokens import Tokens
+from weft.service.tokens import TokenSet
 from weft.settings import Settings
 
 
@@ -21,7 +21,7 @@ async def on_stdio(client: AsyncClient, *, principal: str) -> None:
 
 async def over_store(settings: Settings, *, principal: str, feedback: bool) -> None:
     """The same by a service of this process, with one search process."""
-    with opened_service(settings, processes=1, tokens=Tokens({}), tells=feedback) as service:
+    with opened_service(settings, processes=1, tokens=TokenSet({}), reports=feedback) as service:
         application = create_application(service)
 
         @asynccontextmanager

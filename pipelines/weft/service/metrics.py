@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from weft.app.status import StoreFacts
+from weft.app.views.status import StoreFacts
 from weft.domain.errors import StoreError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ray.serve import Application
 from weft.domain.errors import ConfigurationError
 from weft.service.application import create_application
 from weft.service.run import DRAIN_S, LOOPBACK, opened_service
-from weft.service.tokens import ENVIRONMENT, Tokens
+from weft.service.tokens import ENVIRONMENT, TokenSet
 from weft.settings import Settings, load_settings, require_store
 
 NAME = "weft"
@@ -34,9 +34,9 @@ REQUESTS = 64
 class ServedStore:
     """One replica: the application over a store."""
 
-    def __init__(self, settings: Settings, tokens: Tokens, *, tells: bool) -> None:
+    def __init__(self, settings: Settings, tokens: TokenSet, *, reports: bool) -> None:
         self._undo = ExitStack()
-        self._service = self._undo.enter_context(opened_service(settings, processes=1, tokens=tokens, tells=tells))
+        self._service = self._undo.enter_context(opened_service(settings, processes=1, tokens=tokens, reports=reports))
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return create_application(self._service)
@@ -50,7 +50,7 @@ class ServedStore:
         self._undo.close()
 
 
-def deployment(settings: Settings, *, replicas: int, tokens: Tokens, tells: bool) -> Application:
+def deployment(settings: Settings, *, replicas: int, tokens: TokenSet, reports: bool) -> Application:
     """The application, to be run on a cluster."""
     deployed = serve.deployment(ServedStore).options(
         name=NAME,
@@ -60,11 +60,11 @@ def deployment(settings: Settings, *, replicas: int, tokens: Tokens, tells: bool
         graceful_shutdown_timeout_s=DRAIN_S,
         ray_actor_options={"num_cpus": 1},
     )
-    bound: Application = deployed.bind(settings, tokens, tells=tells)
+    bound: Application = deployed.bind(settings, tokens, reports=reports)
     return bound
 
 
-def run(settings: Settings, *, host: str, port: int, replicas: int, tokens: Tokens, tells: bool) -> None:
+def run(settings: Settings, *, host: str, port: int, replicas: int, tokens: TokenSet, reports: bool) -> None:
     """Deploy, or replace what is deployed, and wait until it is ready; it goes on after this process has ended.
 
     Raises:
@@ -76,7 +76,7 @@ def run(settings: Settings, *, host: str, port: int, replicas: int, tokens: Toke
             f"{ENVIRONMENT}"
         )
     serve.start(http_options={"host": host, "port": port, "request_timeout_s": settings.serve.timeout_s * 2.0})
-    serve.run(deployment(settings, replicas=replicas, tokens=tokens, tells=tells), name=NAME, route_prefix="/")
+    serve.run(deployment(settings, replicas=replicas, tokens=tokens, reports=reports), name=NAME, route_prefix="/")
 
 
 def application(arguments: dict[str, Any]) -> Application:
@@ -86,6 +86,6 @@ def application(arguments: dict[str, Any]) -> Application:
         stated.append(f"kafka.bootstrap={json.dumps(bootstrap)}")
     settings = load_settings(assignments=stated)
     require_store(settings)
-    tokens = Tokens.configured(None, os.environ.get(ENVIRONMENT, ""))
+    tokens = TokenSet.configured(None, os.environ.get(ENVIRONMENT, ""))
     replicas = int(arguments.get("replicas", 1))
-    return deployment(settings, replicas=replicas, tokens=tokens, tells=bootstrap is not None)
+    return deployment(settings, replicas=replicas, tokens=tokens, reports=bootstrap is not None)

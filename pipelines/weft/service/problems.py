@@ -56,7 +56,7 @@ class Mistake(BaseModel):
 
     where: str = Field(description="The place in the request, such as `body.k`.")
     expected: str
-    found: str
+    received: str
 
 
 class Problem(BaseModel):
@@ -138,7 +138,7 @@ def handle(application: FastAPI) -> None:
         assert isinstance(error, RequestValidationError)
         mistakes = [_mistake(each) for each in error.errors()[:20]]
         first = mistakes[0]
-        detail = f"{first.where}: expected {first.expected}, found {first.found}"
+        detail = f"{first.where}: expected {first.expected}, found {first.received}"
         return problem(HTTPStatus.UNPROCESSABLE_ENTITY, detail, mistakes=mistakes)
 
     async def http(_: Request, error: Exception) -> Response:
@@ -156,15 +156,15 @@ def handle(application: FastAPI) -> None:
     application.add_exception_handler(Exception, unexpected)
 
 
-_FOUND = 100  # characters that are shown of a value
+_SHOWN = 100  # characters that are shown of a value
 
 
 def _mistake(error: Mapping[str, Any]) -> Mistake:
     where = ".".join(str(part) for part in error["loc"] if part not in {"one", "batch"})  # tags of a union
-    said = str(error["msg"]).removeprefix("Value error, ")
-    if error["type"] == "value_error" and ": expected " in said:
-        said = said.split(": expected ", 1)[1].split(", found ")[0]
+    message = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] == "value_error" and ": expected " in message:
+        message = message.split(": expected ", 1)[1].split(", found ")[0]
     shown = "nothing" if error["type"] == "missing" else repr(error.get("input"))
-    found = shown if len(shown) <= _FOUND else f"{shown[:_FOUND]}…"
-    expected = said[:1].lower() + said[1:]
-    return Mistake(where=where, expected=expected, found=found.encode("utf-8", "replace").decode())
+    received = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}…"
+    expected = message[:1].lower() + message[1:]
+    return Mistake(where=where, expected=expected, received=received.encode("utf-8", "replace").decode())

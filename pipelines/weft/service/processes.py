@@ -17,7 +17,20 @@ from weft.domain import errors
 from weft.domain.ranking import Query
 from weft.service import worker
 from weft.service.problems import RefusedError
-from weft.service.worker import ENCODER, REPLIES, Failed, Form, Found, Job, Locate, Read, Ready, Reply, Rerank, Search
+from weft.service.worker import (
+    ENCODER,
+    REPLIES,
+    Failed,
+    Form,
+    Job,
+    Locate,
+    Read,
+    Ready,
+    Reply,
+    Rerank,
+    Search,
+    SentAnswer,
+)
 from weft.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -57,7 +70,7 @@ class Searches(Protocol):
     async def close(self) -> None:
         """Answer what is under way, and end."""
 
-    async def search(self, queries: Sequence[Query], form: Form, *, record: bool = True) -> Sequence[Found]:
+    async def search(self, queries: Sequence[Query], form: Form, *, record: bool = True) -> Sequence[SentAnswer]:
         """What is found for queries, all from one snapshot; `RefusedError` where it cannot be had in time."""
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
@@ -88,7 +101,7 @@ class _Process:
 class SearchProcesses:
     """Processes that each hold a searcher over the same store; one queue feeds whichever is free."""
 
-    def __init__(self, settings: Settings, *, count: int, tells: bool) -> None:
+    def __init__(self, settings: Settings, *, count: int, reports: bool) -> None:
         """Describe them; `start` begins.
 
         Args:
@@ -96,7 +109,7 @@ class SearchProcesses:
         """
         self._settings = settings
         self._count = count
-        self._tells = tells
+        self._reports = reports
         self._most = settings.serve.waiting
         self._timeout_s = settings.serve.timeout_s
         self._queue: deque[_Waiting] = deque()
@@ -147,11 +160,11 @@ class SearchProcesses:
                 each.process.kill()
         self._processes.clear()
 
-    async def search(self, queries: Sequence[Query], form: Form, *, record: bool = True) -> Sequence[Found]:
+    async def search(self, queries: Sequence[Query], form: Form, *, record: bool = True) -> Sequence[SentAnswer]:
         """What is found for queries, all from one snapshot; `RefusedError` where it cannot be had in time."""
         many = len(queries)
-        found: Sequence[Found] = await self._ask(Search(queries, [form] * many, [record] * many))
-        return found
+        answers: Sequence[SentAnswer] = await self._ask(Search(queries, [form] * many, [record] * many))
+        return answers
 
     async def rerank(self, query: str, documents: Sequence[str]) -> Sequence[float]:
         """How well each text answers a query, in [0, 1]."""
@@ -226,16 +239,16 @@ class SearchProcesses:
     async def _begin(self) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=worker.run, args=(theirs, self._settings), kwargs={"tells": self._tells}, daemon=True
+            target=worker.run, args=(theirs, self._settings), kwargs={"tells": self._reports}, daemon=True
         )
         await asyncio.to_thread(process.start)  # the first one waits for the fork server, which imports for seconds
         theirs.close()
         each = _Process(process, ours)
         self._processes.append(each)
-        asyncio.get_running_loop().add_reader(ours.fileno(), self._heard, each)
+        asyncio.get_running_loop().add_reader(ours.fileno(), self._receive, each)
         os.set_blocking(ours.fileno(), True)  # uvloop has it not block: of a long reply it would read a part
 
-    def _heard(self, process: _Process) -> None:
+    def _receive(self, process: _Process) -> None:
         try:
             reply = REPLIES.decode(process.connection.recv_bytes())
         except (EOFError, OSError):

@@ -16,18 +16,18 @@ from types import FrameType
 import msgspec
 import uvicorn
 
-from weft.app.kept_answers import KeptAnswers
 from weft.app.stated_events import StatedEvents
 from weft.client.announced import PLACE, Announced
 from weft.domain.errors import ConfigurationError
 from weft.feedback.events.producer import FeedbackProducer
 from weft.runtime.kafka.writer import KafkaPublisher
 from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.stored_answers import StoredAnswers
 from weft.service.application import create_application
 from weft.service.metrics import Metrics
 from weft.service.processes import SearchProcesses
 from weft.service.state import Service
-from weft.service.tokens import Scope, Tokens
+from weft.service.tokens import TokenScope, TokenSet
 from weft.settings import Settings
 
 DRAIN_S = 30
@@ -38,7 +38,7 @@ _BACKLOG = 2048
 
 
 def serve(
-    settings: Settings, *, host: str, port: int, processes: int, tokens: Tokens, tells: bool, announce: bool = True
+    settings: Settings, *, host: str, port: int, processes: int, tokens: TokenSet, reports: bool, announce: bool = True
 ) -> None:
     """Serve a store until SIGTERM or SIGINT; requests under way are answered.
 
@@ -58,7 +58,7 @@ def serve(
         if announce:
             url = f"http://{'127.0.0.1' if host in {'0.0.0.0', '::'} else host}:{port}"  # noqa: S104  compared
             tokens = undo.enter_context(_announced(Path(settings.storage.root), url, tokens))
-        service = undo.enter_context(opened_service(settings, processes=processes, tokens=tokens, tells=tells))
+        service = undo.enter_context(opened_service(settings, processes=processes, tokens=tokens, reports=reports))
         server = uvicorn.Server(
             uvicorn.Config(
                 create_application(service),
@@ -84,12 +84,12 @@ def serve(
 
 
 @contextmanager
-def opened_service(settings: Settings, *, processes: int, tokens: Tokens, tells: bool) -> Iterator[Service]:
+def opened_service(settings: Settings, *, processes: int, tokens: TokenSet, reports: bool) -> Iterator[Service]:
     """What an application serves from; search processes begin with the application."""
     root = Path(settings.storage.root)
     with ExitStack() as undo:
         events = producer = None
-        if tells:
+        if reports:
             publisher = KafkaPublisher(settings.kafka, settings.feedback.topic, patient=True)
             events = undo.enter_context(
                 closing(StatedEvents(publisher, max_bytes=settings.feedback.limits.event_bytes))
@@ -97,8 +97,8 @@ def opened_service(settings: Settings, *, processes: int, tokens: Tokens, tells:
             producer = FeedbackProducer(publisher, key=settings.feedback.key)
         yield Service(
             settings,
-            SearchProcesses(settings, count=processes, tells=tells),
-            undo.enter_context(closing(KeptAnswers(root))),
+            SearchProcesses(settings, count=processes, reports=reports),
+            undo.enter_context(closing(StoredAnswers(root))),
             events,
             producer,
             Metrics(),
@@ -112,14 +112,14 @@ def _no_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _announced(root: Path, url: str, tokens: Tokens) -> Iterator[Tokens]:
+def _announced(root: Path, url: str, tokens: TokenSet) -> Iterator[TokenSet]:
     """Say in the store where it is served; the tokens, with one for whoever can read that."""
     own = secrets.token_hex(24)
     path = root / PLACE
     write_atomically(path, msgspec.json.encode(Announced(url, os.getpid(), own)))
     path.chmod(0o600)
     try:
-        yield tokens.plus(own, Scope) if tokens else tokens
+        yield tokens.plus(own, TokenScope) if tokens else tokens
     finally:
         try:
             if json.loads(path.read_bytes()).get("pid") == os.getpid():

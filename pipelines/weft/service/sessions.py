@@ -16,7 +16,7 @@ MOST = 1_000
 """Sessions at a time; the oldest one ends for a further one."""
 
 
-class Sessions:
+class BrowserSessions:
     """Who holds which cookie. It keeps the SHA-256 of cookies, and forgets all when the process ends."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from fastapi import Request
 
-from weft.app.kept_answers import KeptAnswers
 from weft.app.stated_events import StatedEvents
-from weft.app.status import StoreFacts
+from weft.app.views.status import StoreFacts
 from weft.catalog.catalog import Catalog
 from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.storage.stored_answers import StoredAnswers
 from weft.service.metrics import Metrics
 from weft.service.processes import Searches
-from weft.service.sessions import Sessions
-from weft.service.tokens import Tokens
+from weft.service.sessions import BrowserSessions
+from weft.service.tokens import TokenSet
 from weft.settings import Settings
 
 WITHOUT_BROKER = "start with --bootstrap HOST:PORT"
@@ -28,12 +28,12 @@ class Service:
 
     settings: Settings
     searches: Searches
-    kept: KeptAnswers
+    answers: StoredAnswers
     events: StatedEvents | None  # none where no broker is named, nor a producer
     producer: FeedbackProducer | None
     metrics: Metrics
-    tokens: Tokens
-    sessions: Sessions = field(default_factory=Sessions)
+    tokens: TokenSet
+    sessions: BrowserSessions = field(default_factory=BrowserSessions)
     draining: bool = False
 
     @property

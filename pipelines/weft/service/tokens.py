@@ -21,7 +21,7 @@ LEAST_CHARACTERS = 16
 _TOKEN = re.compile(r"[A-Za-z0-9._~+/=-]+")  # RFC 6750
 
 
-class Scope(StrEnum):
+class TokenScope(StrEnum):
     """What a token is good for."""
 
     SEARCH = "search"
@@ -34,69 +34,69 @@ class Caller:
     """Whoever sent a request: what it may do, and a name by which logs and limits tell it from others."""
 
     name: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[TokenScope]
 
 
-ANYBODY = Caller("anybody", frozenset(Scope))
+ANYBODY = Caller("anybody", frozenset(TokenScope))
 """Whoever reaches a service without tokens, which listens to this machine alone."""
 
 
-class Tokens:
+class TokenSet:
     """The tokens that a service knows. It keeps their SHA-256, and compares in a time that says nothing of them."""
 
-    def __init__(self, scopes: dict[str, frozenset[Scope]]) -> None:
-        self._known = {
+    def __init__(self, scopes: dict[str, frozenset[TokenScope]]) -> None:
+        self._callers = {
             digest: Caller(digest.hex()[:8], of) for token, of in scopes.items() for digest in [_digest(token)]
         }
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._callers)
 
     def __repr__(self) -> str:
-        return f"Tokens({len(self._known)})"
+        return f"Tokens({len(self._callers)})"
 
     def of(self, token: str) -> Caller | None:
         """Who has a token; None where nobody does."""
-        given, found = _digest(token), None
-        for digest, caller in self._known.items():
+        given, match = _digest(token), None
+        for digest, caller in self._callers.items():
             if hmac.compare_digest(digest, given):
-                found = caller
-        return found
+                match = caller
+        return match
 
     def bearer(self, header: str) -> Caller | None:
         """Who says so in an `Authorization` header; None where that is nobody."""
         kind, _, token = header.partition(" ")
         return self.of(token.strip()) if kind.lower() == "bearer" else None
 
-    def plus(self, token: str, scopes: Iterable[Scope]) -> Tokens:
+    def plus(self, token: str, scopes: Iterable[TokenScope]) -> TokenSet:
         """These and one more."""
-        more = Tokens({token: frozenset(scopes)})
-        more._known.update(self._known)
+        more = TokenSet({token: frozenset(scopes)})
+        more._callers.update(self._callers)
         return more
 
     @classmethod
-    def read(cls, text: str, *, where: str) -> Tokens:
+    def read(cls, text: str, *, where: str) -> TokenSet:
         """Tokens in lines, or with commas between them, each as "TOKEN:search+feedback+admin".
 
         Raises:
             ConfigurationError: An entry is none; the message names its place and shows nothing of the token.
         """
         entries = [entry.strip() for line in text.splitlines() for entry in line.split(",")]
-        scopes: dict[str, frozenset[Scope]] = {}
+        scopes: dict[str, frozenset[TokenScope]] = {}
         for number, entry in enumerate((each for each in entries if each and not each.startswith("#")), start=1):
             token, _, names = entry.rpartition(":")
-            wrong = sorted(set(names.split("+")) - set(Scope))
+            wrong = sorted(set(names.split("+")) - set(TokenScope))
             if not _TOKEN.fullmatch(token) or len(token) < LEAST_CHARACTERS or wrong:
-                found = f"scopes {', '.join(wrong)}" if wrong and token else f"a token of {len(token)} characters"
+                match = f"scopes {', '.join(wrong)}" if wrong and token else f"a token of {len(token)} characters"
                 raise ConfigurationError(
-                    f"{where}, entry {number}: expected TOKEN:{'+'.join(Scope)} with a token of {LEAST_CHARACTERS} or "
-                    f"more letters and digits, found {found}: `openssl rand -hex 24` makes one"
+                    f"{where}, entry {number}: expected TOKEN:{'+'.join(TokenScope)} with a token of "
+                    f"{LEAST_CHARACTERS} or more letters and digits, found {match}: `openssl rand -hex 24` makes one"
                 )
-            scopes[token] = frozenset(map(Scope, names.split("+")))
+            scopes[token] = frozenset(map(TokenScope, names.split("+")))
         return cls(scopes)
 
     @classmethod
-    def configured(cls, file: Path | None, environment: str) -> Tokens:
+    def configured(cls, file: Path | None, environment: str) -> TokenSet:
         """Those of a file and of the environment.
 
         Raises:
@@ -111,7 +111,7 @@ class Tokens:
             raise ConfigurationError(f"expected tokens in {file}, found {error}") from error
         if not listed:
             raise ConfigurationError(f"expected tokens in {file}, found none: state one a line, as TOKEN:search")
-        listed._known.update(tokens._known)
+        listed._callers.update(tokens._callers)
         return listed
 
 

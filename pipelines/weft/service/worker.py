@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import logging
 import signal
-import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
@@ -19,7 +18,6 @@ from typing import Any
 
 import msgspec
 
-from weft.app.kept_answers import KeptAnswers
 from weft.app.searching.engines import alone, load_engines, searching, source_of
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError, WeftError
@@ -33,6 +31,7 @@ from weft.retrieval.answer.trace import gap_line
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.runtime.process import PeriodicCollection, uncollected
+from weft.runtime.storage.stored_answers import StoredAnswers
 from weft.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -76,7 +75,7 @@ class Read(msgspec.Struct, frozen=True, tag=True):
     content_hash: str
 
 
-class Found(msgspec.Struct, frozen=True):
+class SentAnswer(msgspec.Struct, frozen=True):
     """An answer as it is sent, and what is counted of it."""
 
     body: bytes
@@ -87,7 +86,7 @@ class Found(msgspec.Struct, frozen=True):
 class Searched(msgspec.Struct, frozen=True, tag=True):
     """What was found for each query."""
 
-    answers: Sequence[Found]
+    answers: Sequence[SentAnswer]
 
 
 class Reranked(msgspec.Struct, frozen=True, tag=True):
@@ -221,14 +220,14 @@ class SearchWorker:
         encoder: TextEncoder,
         pairs: PairScorer | None,
         *,
-        kept: KeptAnswers,
+        stored: StoredAnswers,
         query_log: QueryLog,
         producer: FeedbackProducer | None,
     ) -> None:
         self._searcher = searcher
         self._encoder = encoder
         self._pairs = pairs
-        self._kept = kept
+        self._stored = stored
         self._log = query_log
         self._producer = producer
         self._unnoted: list[Answer] = []
@@ -265,8 +264,8 @@ class SearchWorker:
             if self._producer is not None:
                 self._producer.emit(answer)
         try:
-            self._kept.keep(answers)
-        except sqlite3.Error as error:
+            self._stored.keep(answers)
+        except StoreError as error:
             log.warning("%d answers are not kept for explanations: %s", len(answers), error)
 
     def _search(self, job: Search) -> Searched:
@@ -274,7 +273,7 @@ class SearchWorker:
         self._unnoted += [answer for answer, noted in zip(answers, job.recorded, strict=True) if noted]
         return Searched(
             [
-                Found(body_of(answer, form), "answered" if answer.gap is None else "gap", answer.timings_ms)
+                SentAnswer(body_of(answer, form), "answered" if answer.gap is None else "gap", answer.timings_ms)
                 for answer, form in zip(answers, job.forms, strict=True)
             ]
         )
@@ -287,14 +286,14 @@ class SearchWorker:
         return [max(0.0, min(1.0, float(each))) for each in self._encoder.encode(documents) @ wanted]
 
 
-def run(connection: Connection, settings: Settings, *, tells: bool) -> None:
+def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
     """Answer jobs until the other end of the pipe is closed."""
     for number in (signal.SIGINT, signal.SIGTERM):  # whoever began this process ends it, by the pipe
         signal.signal(number, signal.SIG_IGN)
     root = Path(settings.storage.root)
     with ExitStack() as undo:
         try:
-            worker = _opened(settings, root, undo, tells=tells)
+            worker = _opened(settings, root, undo, reports=reports)
         except (WeftError, OSError) as error:
             connection.send_bytes(ENCODER.encode(Failed(type(error).__name__, str(error))))
             return
@@ -310,16 +309,18 @@ def run(connection: Connection, settings: Settings, *, tells: bool) -> None:
             garbage.collect_when_due(time.monotonic())
 
 
-def _opened(settings: Settings, root: Path, undo: ExitStack, *, tells: bool) -> SearchWorker:
+def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -> SearchWorker:
     producer = None
-    if tells:
+    if reports:
         producer = undo.enter_context(closing(FeedbackProducer.connect(settings.kafka, settings.feedback)))
     query_log = undo.enter_context(QueryLog(root, settings.query_log))
-    kept = undo.enter_context(closing(KeptAnswers(root)))
+    stored = undo.enter_context(closing(StoredAnswers(root)))
     with uncollected():
         one = alone(settings)
         engines, memories = load_engines(one), Catalog(root).memories
         source = source_of(one, precisions=engines.precisions)
         searcher = undo.enter_context(searching(one, engines, source, memories=memories))
     gc.freeze()
-    return SearchWorker(searcher, engines.encoders[0], engines.pairs, kept=kept, query_log=query_log, producer=producer)
+    return SearchWorker(
+        searcher, engines.encoders[0], engines.pairs, stored=stored, query_log=query_log, producer=producer
+    )

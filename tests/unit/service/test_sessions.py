@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from weft.service.gate import scope_needed
-from weft.service.sessions import AGE_S, MOST, Sessions
-from weft.service.tokens import ANYBODY, Scope
+from weft.service.sessions import AGE_S, MOST, BrowserSessions
+from weft.service.tokens import ANYBODY, TokenScope
 
 
 def test_a_session_ends_with_its_age_and_when_somebody_leaves() -> None:
     """OPS-6: twelve hours; afterwards the cookie is nobody's."""
     now = 100.0
-    sessions = Sessions(lambda: now)
+    sessions = BrowserSessions(lambda: now)
     one, two = sessions.begin(ANYBODY), sessions.begin(ANYBODY)
     assert one != two
     sessions.end(two)
@@ -21,7 +21,7 @@ def test_a_session_ends_with_its_age_and_when_somebody_leaves() -> None:
 
 def test_the_oldest_session_gives_way() -> None:
     """OPS-11: logging in again and again takes no more memory."""
-    sessions = Sessions()
+    sessions = BrowserSessions()
     first = sessions.begin(ANYBODY)
     second = sessions.begin(ANYBODY)
     for _ in range(MOST - 1):
@@ -34,6 +34,6 @@ def test_what_pages_talk_by_is_no_asset() -> None:
     """OPS-11: files of the console are anybody's to read, and nothing else is."""
     assert scope_needed("GET", "/_nicegui/3/static/x.js") is None
     assert scope_needed("GET", "/console/style.css") is None
-    assert scope_needed("POST", "/_nicegui/client/x/upload") is Scope.SEARCH
-    assert scope_needed("GET", "/_nicegui_ws/socket.io/") is Scope.SEARCH
-    assert scope_needed("GET", "/learned") is Scope.SEARCH
+    assert scope_needed("POST", "/_nicegui/client/x/upload") is TokenScope.SEARCH
+    assert scope_needed("GET", "/_nicegui_ws/socket.io/") is TokenScope.SEARCH
+    assert scope_needed("GET", "/learned") is TokenScope.SEARCH

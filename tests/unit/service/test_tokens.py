@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from weft.domain.errors import ConfigurationError
 from weft.service.gate import Buckets, scope_needed
-from weft.service.tokens import Scope, Tokens
+from weft.service.tokens import TokenScope, TokenSet
 
 ONE, OTHER = "a" * 24, "b" * 24
-SCOPES = st.frozensets(st.sampled_from(list(Scope)), min_size=1)
+SCOPES = st.frozensets(st.sampled_from(list(TokenScope)), min_size=1)
 TOKENS = st.text("abcXYZ019._~+/=-", min_size=16, max_size=40)
 
 
 @given(st.dictionaries(TOKENS, SCOPES, max_size=5), TOKENS)
-def test_tokens_are_read_as_they_are_written(written: dict[str, frozenset[Scope]], stranger: str) -> None:
+def test_tokens_are_read_as_they_are_written(written: dict[str, frozenset[TokenScope]], stranger: str) -> None:
     """Each has its scopes, and nobody else has any."""
     entries = [f"{token}:{'+'.join(sorted(scopes))}" for token, scopes in written.items()]
     for text in (",".join(entries), "\n".join(["# who may ask", *entries])):
-        tokens = Tokens.read(text, where="here")
+        tokens = TokenSet.read(text, where="here")
         assert len(tokens) == len(written)
         for token, scopes in written.items():
             caller = tokens.bearer(f"Bearer {token}")
@@ -37,7 +37,7 @@ def test_tokens_are_read_as_they_are_written(written: dict[str, frozenset[Scope]
 def test_what_is_no_token_is_refused_and_not_shown(entry: str) -> None:
     """The message names the place, and nothing of a secret."""
     with pytest.raises(ConfigurationError, match="here, entry 2: expected TOKEN:search") as refused:
-        Tokens.read(f"{OTHER}:search,{entry}", where="here")
+        TokenSet.read(f"{OTHER}:search,{entry}", where="here")
     assert ONE not in str(refused.value)
     assert OTHER not in str(refused.value)
 
@@ -46,18 +46,18 @@ def test_a_file_and_the_environment_add_up(tmp_path: Path) -> None:
     """Both are known; an empty file is a mistake."""
     file = tmp_path / "tokens"
     file.write_text(f"# the console\n{ONE}:admin\n")
-    tokens = Tokens.configured(file, f"{OTHER}:search")
+    tokens = TokenSet.configured(file, f"{OTHER}:search")
     assert [tokens.of(each) is not None for each in (ONE, OTHER, "c" * 24)] == [True, True, False]
     file.write_text("# nobody\n")
     with pytest.raises(ConfigurationError, match="found none"):
-        Tokens.configured(file, "")
+        TokenSet.configured(file, "")
     with pytest.raises(ConfigurationError, match="expected tokens in"):
-        Tokens.configured(tmp_path / "missing", "")
+        TokenSet.configured(tmp_path / "missing", "")
 
 
 def test_secrets_are_in_no_representation() -> None:
     """What is logged or shown of tokens says how many there are."""
-    tokens = Tokens.read(f"{ONE}:search", where="here")
+    tokens = TokenSet.read(f"{ONE}:search", where="here")
     assert ONE not in repr(tokens)
     assert ONE not in repr(tokens.of(ONE))
 
@@ -68,19 +68,19 @@ def test_secrets_are_in_no_representation() -> None:
         ("GET", "/", None),
         ("GET", "/healthz", None),
         ("GET", "/readyz", None),
-        ("GET", "/v1/search", Scope.SEARCH),
-        ("GET", "/anything", Scope.SEARCH),
-        ("POST", "/v1/feedback", Scope.FEEDBACK),
-        ("POST", "/v1/lessons", Scope.FEEDBACK),
-        ("POST", "/v1/lessons/prompt", Scope.SEARCH),
-        ("POST", "/v1/generations/g/rollback", Scope.ADMIN),
-        ("POST", "/v1/learned/v/promote", Scope.ADMIN),
-        ("GET", "/v1/principals", Scope.ADMIN),
-        ("DELETE", "/v1/principals/ada", Scope.ADMIN),
-        ("DELETE", "/anything", Scope.ADMIN),
+        ("GET", "/v1/search", TokenScope.SEARCH),
+        ("GET", "/anything", TokenScope.SEARCH),
+        ("POST", "/v1/feedback", TokenScope.FEEDBACK),
+        ("POST", "/v1/lessons", TokenScope.FEEDBACK),
+        ("POST", "/v1/lessons/prompt", TokenScope.SEARCH),
+        ("POST", "/v1/generations/g/rollback", TokenScope.ADMIN),
+        ("POST", "/v1/learned/v/promote", TokenScope.ADMIN),
+        ("GET", "/v1/principals", TokenScope.ADMIN),
+        ("DELETE", "/v1/principals/ada", TokenScope.ADMIN),
+        ("DELETE", "/anything", TokenScope.ADMIN),
     ],
 )
-def test_every_path_needs_a_scope(method: str, path: str, needed: Scope | None) -> None:
+def test_every_path_needs_a_scope(method: str, path: str, needed: TokenScope | None) -> None:
     """What is not named needs a token all the same."""
     assert scope_needed(method, path) is needed
 

@@ -22,7 +22,7 @@ import typer
 from weft.app.log_evaluation import ringing
 from weft.app.night import asking_night, run_night
 from weft.app.retention import prune
-from weft.app.status import note_night
+from weft.app.views.status import note_night
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import Result

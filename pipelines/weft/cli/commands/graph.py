@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from weft.app.graph_view import Facts, GraphView
+from weft.app.views.graph_view import Facts, GraphView
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, Shown, markup
 from weft.cli.console.terminal import visible

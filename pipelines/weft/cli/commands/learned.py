@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from weft.app.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
-from weft.app.learned_page import live_page
 from weft.app.tracking import tracking_of
+from weft.app.views.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
+from weft.app.views.learned_page import live_page
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows

@@ -17,7 +17,7 @@ from weft.app.principals import (
     moved_by,
     principal_document,
     require_in_force,
-    said_of_contents,
+    verdicts_by_content,
     words_of,
 )
 from weft.app.producer import acknowledged_producer
@@ -74,7 +74,7 @@ def show(principal: Name, options: CommonOptions) -> Result:
 def _page(principal: str, words: PrincipalActivity, changes: Sequence[BeliefChange]) -> Iterator[Shown]:
     events = ", ".join(f"{kind} {count:,}" for kind, count in sorted(words.events.items()))
     yield f"{principal}: {events}"
-    yield table_of(_CONTENTS, map(_content_texts, said_of_contents(words)), title="contents")
+    yield table_of(_CONTENTS, map(_content_texts, verdicts_by_content(words)), title="contents")
     if changes:
         yield table_of(_BELIEFS, map(_belief_texts, changes), title="beliefs, with and without it")
     yield f"{len(words.sessions):,} sessions that it started"

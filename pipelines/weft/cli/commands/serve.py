@@ -38,12 +38,16 @@ def serve(
     """Serve a store over HTTP, with a console for browsers; Ctrl-C ends it."""
     # What serves imports a web framework, which `weft --help` does without.
     from weft.service.run import serve as run  # noqa: PLC0415
-    from weft.service.tokens import ENVIRONMENT, Tokens  # noqa: PLC0415
+    from weft.service.tokens import ENVIRONMENT, TokenSet  # noqa: PLC0415
 
     settings = options.settings(bootstrap=bootstrap)
     require_store(settings)
-    known = Tokens.configured(tokens, os.environ.get(ENVIRONMENT, ""))
-    who = f"{len(known)} tokens" if known else "no tokens: it listens to this machine alone, and anybody on it may ask"
+    accepted = TokenSet.configured(tokens, os.environ.get(ENVIRONMENT, ""))
+    who = (
+        f"{len(accepted)} tokens"
+        if accepted
+        else "no tokens: it listens to this machine alone, and anybody on it may ask"
+    )
     note(f"serving {settings.storage.root} at http://{host}:{port} · {who}")
     if bootstrap is None:
         note("no broker is named: nothing is learned from what people say; --bootstrap HOST:PORT names one")
@@ -52,8 +56,8 @@ def serve(
         host=host,
         port=port,
         processes=processes or os.cpu_count() or 1,
-        tokens=known,
-        tells=bootstrap is not None,
+        tokens=accepted,
+        reports=bootstrap is not None,
     )
 
 

@@ -36,10 +36,10 @@ def serve(
     require_store(settings)
     connect(settings.cluster)
     from weft.service.on_ray import run  # noqa: PLC0415  Ray Serve takes seconds to import
-    from weft.service.tokens import ENVIRONMENT, Tokens  # noqa: PLC0415
+    from weft.service.tokens import ENVIRONMENT, TokenSet  # noqa: PLC0415
 
-    known = Tokens.configured(tokens, os.environ.get(ENVIRONMENT, ""))
-    run(settings, host=host, port=port, replicas=replicas, tokens=known, tells=bootstrap is not None)
+    accepted = TokenSet.configured(tokens, os.environ.get(ENVIRONMENT, ""))
+    run(settings, host=host, port=port, replicas=replicas, tokens=accepted, reports=bootstrap is not None)
     note(f"serving {settings.storage.root} at http://{host}:{port} in {replicas} replicas; `serve shutdown` ends it")
 
 

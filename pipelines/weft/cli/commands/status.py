@@ -30,7 +30,7 @@ def _facts(options: ServedOptions) -> dict[str, Any]:
     if (client := options.service()) is not None:
         with client:
             return client.status()
-    from weft.app.status import status_of  # noqa: PLC0415  .5 s, which who asks a service does without
+    from weft.app.views.status import status_of  # noqa: PLC0415  .5 s, which who asks a service does without
 
     settings, catalog = options.opened()
     return status_of(catalog.root, settings)

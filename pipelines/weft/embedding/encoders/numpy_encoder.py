@@ -179,8 +179,8 @@ class NumpyEncoder:
     def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Item]) -> tuple[np.ndarray, list[Item]]:
         """See `encoder.Encoder`."""
         vectors = np.zeros((len(texts), self._bert.dimension), dtype=np.float32)
-        kept: list[Item] = []
+        items: list[Item] = []
         for row, read in enumerate(self._read(texts)):
             vectors[row], states = self._bert.encode(read.ids)
-            kept.append(keep(states[read.own]))
-        return shortened(vectors, self.dimension), kept
+            items.append(keep(states[read.own]))
+        return shortened(vectors, self.dimension), items

@@ -18,7 +18,7 @@ from weft.runtime.process import speaker_of
 from weft.service.gate import cookie_of
 from weft.service.problems import RefusedError
 from weft.service.state import WITHOUT_BROKER, Service
-from weft.service.tokens import ANYBODY, Caller, Scope
+from weft.service.tokens import ANYBODY, Caller, TokenScope
 
 FAVICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32" fill="none" stroke-width="5" stroke-linecap="round">'
@@ -54,7 +54,7 @@ class Visit:
     cookie: str
     bearer: Caller | None  # who came without a cookie: with a token in a header, or to a service without tokens
 
-    def may(self, scope: Scope) -> bool:
+    def may(self, scope: TokenScope) -> bool:
         """Whether they may do what needs a scope, now: a session may have ended since the page was made."""
         caller = self.bearer or self.service.sessions.get(self.cookie)
         return caller is not None and scope in caller.scopes
@@ -65,13 +65,13 @@ class Visit:
         caller = self.bearer or self.service.sessions.get(self.cookie) or ANYBODY
         return speaker_of(None) if caller is ANYBODY else f"token-{caller.name}"
 
-    def why_silent(self, needed: Scope = Scope.FEEDBACK) -> str:
+    def why_silent(self, needed: TokenScope = TokenScope.FEEDBACK) -> str:
         """Why nothing can be said here, and what helps; empty where it can."""
-        if not self.may(Scope.SEARCH):
+        if not self.may(TokenScope.SEARCH):
             return "Your session has ended: open the page anew to log in."
         if not self.may(needed):
             return f"Your token does not allow this: it needs the scope {needed}. Log out, and in with one that has it."
-        if needed is Scope.FEEDBACK and self.service.events is None:
+        if needed is TokenScope.FEEDBACK and self.service.events is None:
             return f"Nobody would hear a verdict: no broker is named. To enable this, {WITHOUT_BROKER}."
         return ""
 
@@ -142,7 +142,7 @@ def scrolling(label: str) -> Element:
     return el("div", None, "scroll", tabindex="0", role="group", aria_label=label)
 
 
-def told(place: Element, error: Exception) -> None:
+def show_error(place: Element, error: Exception) -> None:
     """Say what went wrong, in a box of the page."""
     place.clear()
     with place:

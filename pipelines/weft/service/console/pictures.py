@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from weft.app.learned_page import BeliefRow, DecayCurve
+from weft.app.views.learned_page import BeliefRow, DecayCurve
 from weft.domain.ranking import Contribution, RankedResult
 from weft.domain.reasons import CONTENT, OWN, QUESTION, STANDS_FIRST
 from weft.learning.calibration.reliability import Band
@@ -51,8 +51,8 @@ def score_bar(result: RankedResult, most: float) -> None:
     sums = dict.fromkeys(GROUPS, 0.0)
     for each in result.contributions:
         sums[group_of(each.name)] += each.amount
-    said = ", ".join(f"{GROUPS[name][0]} {amount:+.2f}" for name, amount in sums.items() if abs(amount) >= _SEEN)
-    with el("div", None, "score-bar", role="img", aria_label=f"Score {result.score:.3f}: {said}"):
+    message = ", ".join(f"{GROUPS[name][0]} {amount:+.2f}" for name, amount in sums.items() if abs(amount) >= _SEEN)
+    with el("div", None, "score-bar", role="img", aria_label=f"Score {result.score:.3f}: {message}"):
         for name, amount in sums.items():
             if amount >= _SEEN:
                 el("i", None, f"segment {name}").style(f"width: {_FULL * amount / most:.2f}%")

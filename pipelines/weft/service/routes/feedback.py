@@ -83,9 +83,9 @@ async def feedback(body: Annotated[Any, Body()], service: Shared) -> Accepted:
     """Take an event, or a list of them, for the topic: all of them or none. What it moves is seen within seconds."""
     stated = body if isinstance(body, list) else [body]
     if not 1 <= len(stated) <= MOST_EVENTS or not all(isinstance(each, dict) for each in stated):
-        found = f"a list of {len(stated)}" if isinstance(body, list) else type(body).__name__
+        received = f"a list of {len(stated)}" if isinstance(body, list) else type(body).__name__
         raise RefusedError(
             HTTPStatus.UNPROCESSABLE_ENTITY,
-            f"expected an event, or a list of 1 to {MOST_EVENTS} of them, each an object, found {found}",
+            f"expected an event, or a list of 1 to {MOST_EVENTS} of them, each an object, found {received}",
         )
     return Accepted(event_ids=await taken(service, stated))

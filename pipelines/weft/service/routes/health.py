@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
-from weft.app.status import status_of
+from weft.app.views.status import status_of
 from weft.service.bodies import Health, Readiness
 from weft.service.problems import RefusedError
 from weft.service.state import Service, service_of

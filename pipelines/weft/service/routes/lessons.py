@@ -24,11 +24,11 @@ from weft.domain.ranking import ANONYMOUS
 from weft.feedback.events.producer import FeedbackProducer
 from weft.learning.lessons.beliefs import LessonBeliefs
 from weft.lessons.finding import ToolUse
-from weft.service.bodies import Name, Request
+from weft.service.bodies import Name, RequestBody
 from weft.service.gate import current
 from weft.service.problems import RefusedError
 from weft.service.state import WITHOUT_BROKER, Service, service_of
-from weft.service.tokens import Scope
+from weft.service.tokens import TokenScope
 
 router = APIRouter(tags=["lessons"])
 Shared = Annotated[Service, Depends(service_of)]
@@ -38,7 +38,7 @@ MOST_OPERATIONS = 200
 """Of one request."""
 
 
-class PromptRequest(Request):
+class PromptRequest(RequestBody):
     """What an agent is about to do."""
 
     tool: str = Field(default="", max_length=64)
@@ -50,7 +50,7 @@ class PromptRequest(Request):
     session_id: Name | None = None
 
 
-class OperationsRequest(Request):
+class OperationsRequest(RequestBody):
     """What is said of lessons."""
 
     operations: list[dict[str, Any]] = Field(
@@ -123,7 +123,7 @@ async def lesson(lesson_id: LessonName, service: Shared) -> dict[str, Any]:
 @router.post("/v1/lessons/prompt", summary="What an agent is told before it uses a tool.")
 async def prompt(body: PromptRequest, service: Shared, request: HttpRequest) -> dict[str, Any]:
     """Within a budget of tokens; an empty text where nothing fits. Recording needs the scope `feedback` as well."""
-    if body.record and Scope.FEEDBACK not in current(request.state).scopes:
+    if body.record and TokenScope.FEEDBACK not in current(request.state).scopes:
         raise RefusedError(HTTPStatus.FORBIDDEN, "expected a token with scope feedback for `record`, found another")
     return await asyncio.to_thread(prompt_of, service, body)
 
@@ -132,23 +132,23 @@ def prompt_of(service: Service, body: PromptRequest) -> dict[str, Any]:
     """The lessons that fit what an agent is about to do."""
     use = ToolUse(body.tool, tuple(body.files), body.context)
     rng = random.SystemRandom()
-    told = prompted(beliefs_of(service), service.settings, use, budget=body.budget, rng=rng)
+    chosen = prompted(beliefs_of(service), service.settings, use, budget=body.budget, rng=rng)
     injection = None
-    if body.record and told.shown:
+    if body.record and chosen.shown:
         injection = uuid.uuid4().hex
         session = body.session_id or f"injection-{injection}"
         tool, principal = body.tool or None, body.principal
-        producer_of(service).lessons_injected(session, injection, told.injected(), principal=principal, tool=tool)
-    return told.to_dict(injection)
+        producer_of(service).lessons_injected(session, injection, chosen.injected(), principal=principal, tool=tool)
+    return chosen.to_dict(injection)
 
 
 @router.post("/v1/lessons", summary="Add, revise, judge, merge or retire lessons.", status_code=HTTPStatus.ACCEPTED)
 async def say(body: OperationsRequest, service: Shared) -> dict[str, Any]:
     """What `weft lessons apply` does: what is accepted is said to the topic, what is refused is named by its index."""
-    return await asyncio.to_thread(said, service, body)
+    return await asyncio.to_thread(apply_stated, service, body)
 
 
-def said(service: Service, body: OperationsRequest) -> dict[str, Any]:
+def apply_stated(service: Service, body: OperationsRequest) -> dict[str, Any]:
     """What came of operations on lessons."""
     read = read_operations("\n".join(map(json.dumps, body.operations)))
     applied = apply_operations(read.operations, beliefs_of(service), service.settings)

@@ -22,8 +22,8 @@ async def principals(service: Shared) -> list[dict[str, Any]]:
     """As `weft principals list --json` prints them."""
 
     def listed() -> list[dict[str, Any]]:
-        found = sorted(everybody(service.settings), key=lambda each: (-sum(each.events.values()), each.name))
-        return [asdict(each) for each in found]
+        listed_people = sorted(everybody(service.settings), key=lambda each: (-sum(each.events.values()), each.name))
+        return [asdict(each) for each in listed_people]
 
     return await asyncio.to_thread(listed)
 

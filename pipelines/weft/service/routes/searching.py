@@ -17,11 +17,11 @@ from starlette.responses import Response
 from weft.client.calls import OTHER_VERSION, PackedAnswers, form_of, packed_form, packed_type
 from weft.domain.ranking import Query
 from weft.service.bodies import (
+    AnswerPage,
+    AnswerPages,
     AnySearch,
     Explained,
     OneSearch,
-    Page,
-    Pages,
     RerankDocument,
     RerankedDocument,
     RerankRequest,
@@ -31,7 +31,7 @@ from weft.service.bodies import (
 )
 from weft.service.problems import RefusedError
 from weft.service.state import Service, service_of
-from weft.service.worker import Form, Found
+from weft.service.worker import Form, SentAnswer
 
 router = APIRouter(tags=["search"])
 Shared = Annotated[Service, Depends(service_of)]
@@ -40,7 +40,7 @@ QueryId = Annotated[str, Path(min_length=1, max_length=128)]
 _JSON = "application/json"
 
 
-async def found(service: Service, queries: list[Query], form: Form, *, record: bool = True) -> list[Found]:
+async def answers_to(service: Service, queries: list[Query], form: Form, *, record: bool = True) -> list[SentAnswer]:
     """What is found for queries, counted."""
     try:
         answers = await service.searches.search(queries, form, record=record)
@@ -55,7 +55,7 @@ async def found(service: Service, queries: list[Query], form: Form, *, record: b
 @router.post(
     "/v1/search",
     summary="Search, one question or a batch of them.",
-    response_model=Page | Explained | Pages,
+    response_model=AnswerPage | Explained | AnswerPages,
 )
 async def search(body: AnySearch, service: Shared, request: Request) -> Response:
     """Answers, best results first. Feedback on an answer takes its `token`.
@@ -67,7 +67,7 @@ async def search(body: AnySearch, service: Shared, request: Request) -> Response
         raise RefusedError(HTTPStatus.NOT_ACCEPTABLE, OTHER_VERSION)
     form = Form.PACKED if accepted is not None else Form.WHOLE if body.explain else Form.PAGE
     asked = [body] if isinstance(body, OneSearch) else body.queries
-    answers = await found(
+    answers = await answers_to(
         service, [_query(service, each) for each in asked], form, record=all(each.record for each in asked)
     )
     if form is Form.PACKED:
@@ -92,7 +92,7 @@ def _query(service: Service, body: SearchRequest) -> Query:
 )
 async def explanation(query_id: QueryId, service: Shared) -> Response:
     """The answer as it was given, whole; the newest some thousand are kept."""
-    answer = await asyncio.to_thread(service.kept.of, query_id)
+    answer = await asyncio.to_thread(service.answers.of, query_id)
     if answer is None:
         raise RefusedError(HTTPStatus.NOT_FOUND, f"expected the id of an answer that is kept, found {query_id!r}")
     whole = answer.to_dict()

@@ -11,8 +11,8 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi import Query as Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from weft.app.beliefs import PRIORS, FamilyName, change_as_json, readings_of
 from weft.app.tracking import tracking_of
+from weft.app.views.beliefs import PRIORS, FamilyName, change_as_json, readings_of
 from weft.catalog.catalog import Catalog
 from weft.consolidation import champion
 from weft.domain.ids import PRIORS_VERSION, GenerationId, VersionName
@@ -31,7 +31,7 @@ Where = Annotated[str, Parameter(max_length=200, description="Only what begins w
 _BRIEF = {"parent", "content_hash", "created_at", "counts", "models"}
 
 
-class Decision(BaseModel):
+class DecisionRequest(BaseModel):
     """Why somebody decides so."""
 
     model_config = ConfigDict(extra="forbid")
@@ -104,7 +104,7 @@ def _changes(service: Service, before: str, after: str, family: FamilyName | Non
 
 
 @router.post("/v1/learned/{version}/promote", summary="Make a learned version live.")
-async def promote(version: Version, service: Shared, request: Request, body: Decision | None = None) -> Moved:
+async def promote(version: Version, service: Shared, request: Request, body: DecisionRequest | None = None) -> Moved:
     """Move the alias `champion` to it, after verifying it: to one that waits, or back to an older one."""
     by, why = f"token {current(request.state).name}", "" if body is None else body.why
     former = await asyncio.to_thread(moved, service, version, by, why)
@@ -119,7 +119,7 @@ def moved(service: Service, version: str, by: str, why: str) -> str | None:
 
 
 @router.post("/v1/learned/{version}/refuse", summary="Leave out a version that waits.", status_code=HTTPStatus.OK)
-async def refuse(version: Version, service: Shared, request: Request, body: Decision | None = None) -> Moved:
+async def refuse(version: Version, service: Shared, request: Request, body: DecisionRequest | None = None) -> Moved:
     """It will not go live, and nothing of it counts."""
     by, why = f"token {current(request.state).name}", "" if body is None else body.why
 

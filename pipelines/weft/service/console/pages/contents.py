@@ -9,10 +9,10 @@ from contextlib import closing
 from fastapi import Request
 from nicegui import ui
 
-from weft.app.graph_view import Facts, GraphView
+from weft.app.views.graph_view import Facts, GraphView
 from weft.domain.ids import ContentHash
 from weft.runtime.pages import number
-from weft.service.console.layout import ERRORS, PATIENCE_S, el, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, el, show_error, visit
 from weft.service.console.pictures import MOST_SPOKES, Spoke, star
 from weft.service.state import Service
 
@@ -28,7 +28,7 @@ async def page(request: Request, content: str) -> None:
     try:
         facts, text = await asyncio.to_thread(_read, at.service, content)
     except ERRORS as error:
-        told(box, error)
+        show_error(box, error)
         return
     with box:
         el("h1", facts["uris"][0])

@@ -11,9 +11,9 @@ from nicegui.element import Element
 
 from weft.domain.ids import GenerationId
 from weft.runtime.clock import stamp
-from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, confirmed, el, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, confirmed, el, show_error, visit
 from weft.service.routes.versions import generations_of
-from weft.service.tokens import Scope
+from weft.service.tokens import TokenScope
 
 _COUNTED = ("documents", "chunks", "contents")
 
@@ -31,16 +31,16 @@ async def _fill(at: Visit, box: Element) -> None:
     try:
         made = await asyncio.to_thread(generations_of, at.service.catalog)
     except ERRORS as error:
-        told(box, error)
+        show_error(box, error)
         return
 
     async def back_to(name: str) -> None:
-        if at.why_silent(Scope.ADMIN):
+        if at.why_silent(TokenScope.ADMIN):
             return
         try:
             await asyncio.to_thread(at.service.catalog.rollback, GenerationId(name))
         except ERRORS as error:
-            told(box, error)
+            show_error(box, error)
             return
         await _fill(at, box)
 
@@ -64,5 +64,5 @@ async def _fill(at: Visit, box: Element) -> None:
                         el("span", models, "soft")
                     if not one["live"]:
                         asks = f"{one['id']} is searched from then on. It is verified first; no search fails."
-                        silent, do = at.why_silent(Scope.ADMIN), partial(back_to, one["id"])
+                        silent, do = at.why_silent(TokenScope.ADMIN), partial(back_to, one["id"])
                         confirmed(f"back-{one['id']}", asks, do, what="Make it live", why_not=silent)

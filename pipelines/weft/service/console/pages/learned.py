@@ -13,18 +13,18 @@ from fastapi import Request
 from nicegui import ui
 from nicegui.element import Element
 
-from weft.app.beliefs import LIVE, weights_by_version
-from weft.app.confidences import reliability_of
-from weft.app.learned_page import BeliefGroup, LearnedPage, Listed, live_page
+from weft.app.views.beliefs import LIVE, weights_by_version
+from weft.app.views.confidences import reliability_of
+from weft.app.views.learned_page import BeliefGroup, LearnedPage, Listed, live_page
 from weft.consolidation.steps.recalibrate import Measured
 from weft.domain.ids import PRIORS_VERSION
 from weft.learning.reading import Reading
 from weft.runtime.clock import stamp
-from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, confirmed, el, scrolling, table, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, confirmed, el, scrolling, show_error, table, visit
 from weft.service.console.pictures import belief_bar, decay, over_versions, reliability
 from weft.service.routes.versions import moved, refused, versions_of
 from weft.service.state import Service
-from weft.service.tokens import Scope
+from weft.service.tokens import TokenScope
 
 _LINES = 9
 """Weights that are drawn over time: those that moved most."""
@@ -57,7 +57,7 @@ async def _fill(at: Visit, box: Element, scope: str) -> None:
     try:
         values = await asyncio.to_thread(_read, at.service)
     except ERRORS as error:
-        told(box, error)
+        show_error(box, error)
         return
     box.clear()
     with box:
@@ -147,15 +147,15 @@ def _decays(page: LearnedPage) -> None:
 
 def _versions(at: Visit, box: Element, versions: Sequence[Mapping[str, Any]], scope: str) -> None:
     el("h2", "Versions")
-    silent = at.why_silent(Scope.ADMIN)
+    silent = at.why_silent(TokenScope.ADMIN)
 
     async def decide(what: Any, version: str) -> None:
-        if at.why_silent(Scope.ADMIN):
+        if at.why_silent(TokenScope.ADMIN):
             return
         try:
             await asyncio.to_thread(what, at.service, version, at.principal, "in the console")
         except ERRORS as error:
-            told(box, error)
+            show_error(box, error)
             return
         await _fill(at, box, scope)
 

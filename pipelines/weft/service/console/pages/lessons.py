@@ -14,7 +14,7 @@ from nicegui.element import Element
 from weft.app.lessons.view import lesson_document, live_lessons, to_review, with_texts
 from weft.domain.lesson import lesson_session
 from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, button, el, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, button, el, show_error, visit
 from weft.service.routes.feedback import taken
 from weft.service.state import Service
 
@@ -41,18 +41,18 @@ async def page(request: Request, words: str = "") -> None:
         await _fill(at, box, words.strip())
 
 
-async def _fill(at: Visit, box: Element, words: str, said: str = "") -> None:
+async def _fill(at: Visit, box: Element, words: str, message: str = "") -> None:
     try:
         open_, every = await asyncio.to_thread(_read, at.service, words)
     except ERRORS as error:
-        told(box, error)
+        show_error(box, error)
         return
     box.clear()
     with box:
         el("h1", "Lessons")
         el("p", "What agents are told before they use a tool, and how sure each is.", "soft")
         with el("div", None, "status", role="status", aria_live="polite"):
-            if text := said or (at.why_silent() if open_ or every else ""):
+            if text := message or (at.why_silent() if open_ or every else ""):
                 el("p", text, "said")
         el("h2", "To review")
         if not open_:
@@ -90,7 +90,7 @@ def _listed(at: Visit, box: Element, rows: Rows, words: str) -> None:
                     sure = f"P(good) {one['p_good']:.2f} ({low:.2f} to {high:.2f})"
                     el("span", f"{one['status'].replace('_', ' ')}: {one['reason']} · {sure}", "soft")
                     came = ", ".join(f"{count} {result}" for result, count in one["outcomes"].items() if count)
-                    el("span", f"{one['section']} · said {one['said']}× · {came or 'nothing came of it'}", "soft")
+                    el("span", f"{one['section']} · said {one['message']}× · {came or 'nothing came of it'}", "soft")
                 with el("div", None, "actions"):
                     for text in _SAYS:
                         do = partial(_say, at, box, one["id"], text, words)
@@ -106,18 +106,18 @@ async def _say(at: Visit, box: Element, lesson: str, what: str, words: str) -> N
     try:
         before = await asyncio.to_thread(_belief, at.service, lesson)
         await taken(at.service, [{**_SAYS[what], **stated}])
-        looks = int(_EFFECT_S / _LOOK_S)
-        for _ in range(looks):
+        times = int(_EFFECT_S / _LOOK_S)
+        for _ in range(times):
             await asyncio.sleep(_LOOK_S)
             after = await asyncio.to_thread(_belief, at.service, lesson)
             if after != before:
                 break
     except ERRORS as error:
-        told(box, error)
+        show_error(box, error)
         return
-    heard = f"Said: {what.lower()} {lesson}."
-    unheard = f"{heard} Nothing changed within {_EFFECT_S:g} s: Health says whether updaters run."
-    await _fill(at, box, words, heard if after != before else unheard)
+    counts = f"Said: {what.lower()} {lesson}."
+    unheard = f"{counts} Nothing changed within {_EFFECT_S:g} s: Health says whether updaters run."
+    await _fill(at, box, words, counts if after != before else unheard)
 
 
 def _belief(service: Service, lesson: str) -> object:

@@ -12,16 +12,16 @@ from nicegui import ui
 from nicegui.element import Element
 from nicegui.events import GenericEventArguments
 
-from weft.app.status import Seen
+from weft.app.views.status import Seen
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import Answer, Query, RankedResult
 from weft.retrieval.answer.changes import UNCHANGED, rank_changes
 from weft.retrieval.answer.trace import gap_line, snippet, understanding_line
-from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, button, el, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, Visit, button, el, show_error, visit
 from weft.service.console.pictures import contributions, legend, score_bar
 from weft.service.routes.feedback import taken
-from weft.service.routes.searching import found
-from weft.service.tokens import Scope
+from weft.service.routes.searching import answers_to
+from weft.service.tokens import TokenScope
 from weft.service.worker import Form
 
 RESULTS = 10
@@ -58,7 +58,7 @@ class Sitting:
         self._answer: Answer | None = None
         self._opened: set[str] = set()
         self._closed: dict[str, Element] = {}  # boxes that nothing is in yet, by content
-        self._said: dict[str, float] = {}  # by content, of the question that is shown
+        self._verdicts: dict[str, float] = {}  # by content, of the question that is shown
         self._judging = 0  # verdicts that are waited for: the last one shows what moved
         with el("div", None, "answer", id="answer").on("ask", self._asked, args=["detail"]):
             self._status: Element = el("div", None, "status", role="status", aria_live="polite")
@@ -79,14 +79,14 @@ class Sitting:
     async def ask(self, text: str) -> None:
         """Answer a question."""
         self._opened.clear()
-        self._said.clear()
-        if silent := self._at.why_silent(Scope.SEARCH):  # the session has ended since the page was made
+        self._verdicts.clear()
+        if silent := self._at.why_silent(TokenScope.SEARCH):  # the session has ended since the page was made
             self._tell(silent, wrong=True)
             return
         try:
             answer = await self._search(text)
         except ERRORS as error:
-            told(self._results, error)
+            show_error(self._results, error)
             return
         self._show(answer, None)
 
@@ -96,7 +96,7 @@ class Sitting:
 
     async def _search(self, text: str, *, record: bool = True) -> Answer:
         query = Query(text=text, k=RESULTS, principal=self._at.principal)
-        (answer,) = await found(self._at.service, [query], Form.PACKED, record=record)
+        (answer,) = await answers_to(self._at.service, [query], Form.PACKED, record=record)
         return _answers.decode(answer.body)
 
     def _show(self, answer: Answer, before: Answer | None) -> None:
@@ -159,10 +159,10 @@ class Sitting:
             el("p", _sentence(result.why), "why")
             with el("div", None, "actions"):
                 own = None if result.past is None or result.past.own is None else (-1.0, 1.0)[result.past.own]
-                said = self._said.get(result.content_hash, own)
+                message = self._verdicts.get(result.content_hash, own)
                 for text, name, signal in (("Good", "good", 1.0), ("Wrong", "bad", -1.0)):
                     judge = partial(self._judge, result, signal)
-                    pressed = "true" if said == signal else "false"
+                    pressed = "true" if message == signal else "false"
                     label = f"{text}: result {result.rank}"
                     button(text, judge, name, why_not=silent, aria_pressed=pressed, aria_label=label)
                 with el("details").on("toggle", partial(self._toggled, result), args=["newState"]) as details:
@@ -198,12 +198,12 @@ class Sitting:
         stated = {"type": "explicit", "signal": signal, "content_hash": result.content_hash}
         try:
             await taken(self._at.service, [{**stated, "asked": bool(result.asked), "answer": before.token}])
-            self._said[result.content_hash] = signal
+            self._verdicts[result.content_hash] = signal
             word = "good" if signal > 0.0 else "wrong"
             self._tell(f"Said: {result.rank} is {word}. Waiting for what comes of it…")
             self._judging += 1
             mine = self._judging
-            heard = await self._heard(before.query.text, result.content_hash, signal)
+            counts = await self._verdict_counts(before.query.text, result.content_hash, signal)
             if mine != self._judging or self._answer is not before:
                 return  # somebody said or asked something else meanwhile, and waits for that
             now = await self._search(before.query.text)
@@ -214,7 +214,7 @@ class Sitting:
         change = rank_changes(before, now)
         if change != UNCHANGED:
             self._tell(_sentence(change))
-        elif heard:
+        elif counts:
             self._tell("Said, and heard; it moves nothing here.")
         else:
             self._tell(
@@ -222,7 +222,7 @@ class Sitting:
                 "Health says which."
             )
 
-    async def _heard(self, text: str, content: ContentHash, signal: float) -> bool:
+    async def _verdict_counts(self, text: str, content: ContentHash, signal: float) -> bool:
         """Whether searches know of a verdict by now; asked until they do, a few seconds at most.
 
         What else moves the answer meanwhile, such as that a result was opened, is no sign of it.
@@ -253,8 +253,8 @@ def _opened(result: RankedResult) -> None:
 
 
 def _facts(result: RankedResult) -> list[str]:
-    found_by = ", ".join(f"{channel.value.replace('_', ' ')} #{hit.rank}" for channel, hit in result.channels.items())
-    facts = [f"Found by {found_by}."] if found_by else []
+    channels = ", ".join(f"{channel.value.replace('_', ' ')} #{hit.rank}" for channel, hit in result.channels.items())
+    facts = [f"Found by {channels}."] if channels else []
     past = result.past
     if past is not None:
         facts.append(

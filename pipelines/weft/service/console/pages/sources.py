@@ -10,12 +10,12 @@ from typing import Any
 from fastapi import Request
 from nicegui import ui
 
-from weft.app.status import status_of
+from weft.app.views.status import status_of
 from weft.feedback.run.metrics import SourceActivity, UnmetQuery, partition_progress, unmet_queries
 from weft.feedback.run.partitions import states_in
 from weft.feedback.store.tables import StoredDeadLetter, dead_letters_in
 from weft.runtime.clock import stamp
-from weft.service.console.layout import ERRORS, PATIENCE_S, el, table, told, visit
+from weft.service.console.layout import ERRORS, PATIENCE_S, el, show_error, table, visit
 from weft.service.state import Service
 
 _LETTERS = 20  # shown of each partition
@@ -42,7 +42,7 @@ async def page(request: Request) -> None:
     try:
         values = await asyncio.to_thread(_read, at.service)
     except ERRORS as error:
-        told(box, error)
+        show_error(box, error)
         return
     with box:
         el("h1", "Health")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weft.app.beliefs import content_names
+from weft.app.views.beliefs import content_names
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.domain.ids import ContentHash

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from weft.domain.errors import StoreError
 from weft.domain.ranking import Answer, principal_of
 from weft.runtime.clock import Clock, system_clock
 
@@ -30,7 +31,7 @@ CREATE TABLE IF NOT EXISTS answers (
 """
 
 
-class KeptAnswers:
+class StoredAnswers:
     """Answers by the id of their query. Processes and threads share the file; what a crash takes is never needed."""
 
     def __init__(self, root: Path, *, most: int = MOST, clock: Clock = system_clock) -> None:
@@ -46,13 +47,20 @@ class KeptAnswers:
             self._connection.execute(statement)
 
     def keep(self, answers: Sequence[Answer]) -> None:
-        """Keep answers in place of any with the same ids."""
+        """Keep answers in place of any with the same ids; `StoreError` where they cannot be written."""
         now = self._clock()
         rows = [
             (each.query.query_id, now, principal_of(each.query), zlib.compress(_encoder.encode(each), 1))
             for each in answers
         ]
         with self._lock:
+            try:
+                self._write(rows)
+            except sqlite3.Error as error:
+                raise StoreError(f"{self._path}: expected to keep answers for explanations, found: {error}") from error
+
+    def _write(self, rows: Sequence[tuple[str, float, str, bytes]]) -> None:
+        with self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?)", rows)
             self._since_pruned += len(rows)
@@ -60,13 +68,12 @@ class KeptAnswers:
                 self._since_pruned = 0
                 newest = "SELECT at FROM answers ORDER BY at DESC LIMIT 1 OFFSET ?"
                 self._connection.execute(f"DELETE FROM answers WHERE at <= ({newest})", (self._most,))  # noqa: S608
-            self._connection.execute("COMMIT")
 
     def of(self, query_id: str) -> Answer | None:
         """The answer to a query; None where it is not kept."""
         with self._lock:
-            found = self._connection.execute("SELECT answer FROM answers WHERE query_id = ?", (query_id,)).fetchone()
-        return None if found is None else _decoder.decode(zlib.decompress(found[0]))
+            row = self._connection.execute("SELECT answer FROM answers WHERE query_id = ?", (query_id,)).fetchone()
+        return None if row is None else _decoder.decode(zlib.decompress(row[0]))
 
     def close(self) -> None:
         """Release the file."""

@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.support.answers import a_query, an_answer
-from weft.app.kept_answers import PLACE, KeptAnswers, forget_answers
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Answer
+from weft.runtime.storage.stored_answers import PLACE, StoredAnswers, forget_answers
 
 
 def answered(number: int, principal: str = "") -> Answer:
@@ -19,7 +19,7 @@ def answered(number: int, principal: str = "") -> Answer:
 def test_an_answer_comes_back_as_it_was_given(tmp_path: Path) -> None:
     """To the bit, with every contribution; from another process's view of the file as well."""
     answer = answered(1)
-    with closing(KeptAnswers(tmp_path)) as kept, closing(KeptAnswers(tmp_path)) as other:
+    with closing(StoredAnswers(tmp_path)) as kept, closing(StoredAnswers(tmp_path)) as other:
         kept.keep([answer])
         found = other.of("q1")
     assert found is not None
@@ -30,7 +30,7 @@ def test_an_answer_comes_back_as_it_was_given(tmp_path: Path) -> None:
 def test_the_newest_are_kept(tmp_path: Path) -> None:
     """Older ones go, a few hundred at a time."""
     now = iter(range(10_000))
-    with closing(KeptAnswers(tmp_path, most=100, clock=lambda: float(next(now)))) as kept:
+    with closing(StoredAnswers(tmp_path, most=100, clock=lambda: float(next(now)))) as kept:
         for number in range(1_000):
             kept.keep([answered(number)])
         assert kept.of("q999") is not None
@@ -40,7 +40,7 @@ def test_the_newest_are_kept(tmp_path: Path) -> None:
 
 def test_what_somebody_was_given_is_taken_out(tmp_path: Path) -> None:
     """OPS-13a: nothing of it is left in the file, and others keep theirs."""
-    with closing(KeptAnswers(tmp_path)) as kept:
+    with closing(StoredAnswers(tmp_path)) as kept:
         kept.keep([answered(1, "ada"), answered(2, "bob")])
         assert forget_answers(tmp_path, "ada") == 1
         assert kept.of("q1") is None

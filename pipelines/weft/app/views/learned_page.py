@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.app.beliefs import LIVE, PRIORS, beliefs_of, content_names
+from weft.app.views.beliefs import LIVE, PRIORS, beliefs_of, content_names
 from weft.catalog.catalog import Catalog
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
