@@ -239,7 +239,7 @@ class SearchProcesses:
     async def _begin(self) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=worker.run, args=(theirs, self._settings), kwargs={"tells": self._reports}, daemon=True
+            target=worker.run, args=(theirs, self._settings), kwargs={"reports": self._reports}, daemon=True
         )
         await asyncio.to_thread(process.start)  # the first one waits for the fork server, which imports for seconds
         theirs.close()
