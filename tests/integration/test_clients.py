@@ -227,7 +227,8 @@ def test_a_verdict_moves_results_where_ask_goes_through_the_service(
     served: Served, store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OPS-4, FBK-7: `+2` reaches the broker by the service, and `=` shows what the updaters made of it."""
-    lines = [QUESTION, "?1", "!2", "+2", "=", "+ locks.md#keys", "+9"]
+    repeats = ["="] * 6  # each waits for five seconds: updaters that have just begun, beside others, take some
+    lines = [QUESTION, "?1", "!2", "+2", *repeats, "+ locks.md#keys", "+9"]
     monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
     assert main(["ask", "--store", str(store), "-k", "3", "--principal", "cleo"]) == 0
     said = capsys.readouterr().out

@@ -22,7 +22,7 @@ from weft.runtime.kafka.broker import EmbeddedBroker
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.slow]
 
 QUESTION = "yellow fruit that grows"
 HOSTILE = "<img src=x onerror=window.owned=1> <script>window.owned=1</script> ${window.owned=1} {{constructor}} `\n"
