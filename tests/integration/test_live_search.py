@@ -15,13 +15,17 @@ from tests.support.retrieval_fakes import a_query
 from tests.support.session_store import Partition, phase
 from tests.support.small_store import DirectionEncoder
 from weft.catalog.catalog import Catalog
+from weft.catalog.learned import LearnedState
+from weft.catalog.pointer import Pointer
 from weft.domain.documents import Domain
 from weft.domain.errors import NothingPublishedError
 from weft.domain.events import AnyEvent
-from weft.domain.ids import content_hash
+from weft.domain.ids import VersionName, content_hash
 from weft.domain.ranking import Channel, Scope, Signal
 from weft.domain.reasons import CONTENT
 from weft.indexes.builder import GenerationBuilder
+from weft.indexes.generation import Generation
+from weft.learning.evidence import Evidence
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.clock import day_of, system_clock
@@ -84,6 +88,64 @@ def test_a_new_generation_is_served_without_reopening(tmp_path: Path) -> None:
         answer = searcher.search(a_query("checkpoint"))
         assert answer.generation == catalog.pointer().generation != first
         assert answer.results[0].uris == ("new.md",)
+
+
+def learned(catalog: Catalog, signal: str) -> VersionName:
+    """A live version that has seen one signal agree with outcomes."""
+    signals = {"vector": 0.1, "lexical": 0.1} | {signal: 0.9}
+    evidence = outcome_evidence(
+        day=day_of(time.time()), scope=Scope(Domain.GENERAL), intent="*", signals=signals,
+        score=0.5, content_hash=content_hash("locks are released at once"), good=True, weight=50.0,
+    )  # fmt: skip
+    newest = catalog.learned.newest()
+    state = LearnedState(parent=newest, evidence=evidence, cut=Evidence())
+    version = catalog.learned.publish(state, expected_newest=newest)
+    catalog.make_live(version)
+    return version
+
+
+def test_a_snapshot_holds_the_evidence_of_the_version_that_it_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ARC-2: also where another version goes live between two reads of one look."""
+    catalog = published(tmp_path, DOCUMENTS)
+    first = learned(catalog, "vector")
+    expected = catalog.learned.read(first).evidence
+    read = catalog.pointer
+
+    def overtaken() -> Pointer:
+        pointer = read()
+        if pointer.learned == first:
+            learned(catalog, "lexical")
+        return pointer
+
+    source = CatalogSource(catalog, SETTINGS.priors, clock=system_clock)
+    monkeypatch.setattr(catalog, "pointer", overtaken)
+    snapshot = source.take(None)
+    assert (snapshot.version, snapshot.learned.evidence) == (first, expected)
+    assert catalog.live.evidence() != expected
+
+
+def test_a_generation_is_left_for_the_one_that_was_rolled_back_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ARC-2: also where the newer one went live while the older one was about to be opened."""
+    catalog = published(tmp_path, DOCUMENTS)
+    older = catalog.pointer().generation
+    assert older is not None
+    source = CatalogSource(catalog, SETTINGS.priors, clock=system_clock)
+    opened = catalog.open_live
+
+    def overtaken() -> Generation:
+        published(tmp_path, [a_document("new.md", "a checkpoint is a promise")])
+        return opened()
+
+    monkeypatch.setattr(catalog, "open_live", overtaken)
+    newer = source.take(None)
+    monkeypatch.undo()
+    assert newer.generation_id != older
+    catalog.rollback(older)
+    assert source.take(newer).generation_id == older
 
 
 def test_feedback_reaches_searches_within_five_seconds(tmp_path: Path) -> None:

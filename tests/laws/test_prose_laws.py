@@ -1,6 +1,7 @@
 """Laws of chunking prose: Markdown, reStructuredText, papers and plain text (ING-6, ING-7, ING-10, ING-12, ING-13)."""
 
 import os
+import re
 import sysconfig
 from itertools import pairwise
 from pathlib import Path
@@ -68,6 +69,11 @@ RST_FRAGMENTS = st.sampled_from(
 
 def words(text: str) -> int:
     return len(text.split())
+
+
+def words_and_signs(text: str) -> int:
+    """As encoders count, so that what shows without its marks is never longer: `a<br/>b` has six tokens, `a b` two."""
+    return len(re.findall(r"\w+|[^\w\s]", text))
 
 
 def a_document(text: str, content_type: ContentType, language: str | None = None) -> Document:
@@ -231,15 +237,14 @@ def real() -> list[Document]:
     paths = sorted(
         Path(folder, name) for folder, _, names in os.walk(PACKAGES) for name in names if name.endswith((".md", ".rst"))
     )
-    pages = [path for path in paths if path.suffix == ".rst"] + [path for path in paths if path.suffix == ".md"][::4]
-    return [a_document(path.read_text(encoding="utf-8", errors="replace"), kinds[path.suffix]) for path in pages]
+    return [a_document(path.read_text(encoding="utf-8", errors="replace"), kinds[path.suffix]) for path in paths]
 
 
 @pytest.mark.parametrize("sizes", [LARGE, LARGE.capped(100)], ids=["whole", "capped"])
 def test_the_laws_hold_on_real_pages(real: list[Document], sizes: ChunkSizes) -> None:
     """ING-6, ING-12, ING-13: the Markdown and reStructuredText of the installed packages."""
     for document in real:
-        check_laws(document, chunk_document(document, sizes, words), sizes)
+        check_laws(document, chunk_document(document, sizes, words_and_signs), sizes)
 
 
 def test_no_fence_and_no_table_of_a_real_page_is_cut(real: list[Document]) -> None:

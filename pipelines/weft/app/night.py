@@ -14,7 +14,6 @@ from weft.app.questions import by_chunk, deeper, improve_of, judged_questions, o
 from weft.app.rebuilding import Rebuild
 from weft.app.searching.engines import masking_engines, opened
 from weft.app.searching.replay import StoreReplay
-from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.consolidation.candidate import Adopted
 from weft.consolidation.night import Night, NightStep, Ranking, ReadLogged, Shadow
@@ -45,6 +44,7 @@ from weft.learning.calibration.fit import Look
 from weft.learning.calibration.matching import Probe
 from weft.learning.parts import LearnedVersion
 from weft.runtime.clock import Clock, system_clock
+from weft.runtime.mlflow.runs import tracking_of
 from weft.runtime.process import linear_algebra_threads
 from weft.settings import Settings
 

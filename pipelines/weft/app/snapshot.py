@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.runtime.clock import system_clock
+from weft.runtime.mlflow.runs import tracking_of
 from weft.settings import Settings
 
 EXPERIMENT = "evaluation"

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from weft.catalog.citations import CITATIONS_FILE
 from weft.catalog.learned import LearnedState, LearnedStore, read_evidence, read_snapshot
 from weft.catalog.overlays import OFFSET_KEY, TOPIC_KEY, SessionListing, read_listing
-from weft.catalog.pointer import PointerFile
+from weft.catalog.pointer import Pointer, PointerFile
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import VersionName
 from weft.domain.links import Relation
@@ -64,15 +64,17 @@ class LiveEvidence:
         topics = (read_snapshot(path)[1].get(TOPIC_KEY, b"") for path in self.snapshots())
         return frozenset(topic.decode() for topic in topics if topic)
 
-    def evidence(self) -> Evidence:
+    def evidence(self, pointer: Pointer | None = None) -> Evidence:
         """Base of the live version + (streamed − cut of the newest version that was ever live).
+
+        Whoever states the version beside it gives the pointer that was read for that.
 
         A version that waits for its verdict changes nothing: what it folded goes on counting as streamed. A damaged
         live version is stood in for by the nearest readable ancestor, with a warning. Without a readable cut it is
         unknown what is new, and only the base counts.
         """
         # Pointer first: a version is published before it goes live, so that every pair met this way was once in force.
-        pointer = self._pointer.read()
+        pointer = pointer or self._pointer.read()
         return self.given(pointer.learned, pointer.decided, self.streamed())
 
     def given(self, learned: VersionName | None, decided: VersionName | None, streamed: Evidence) -> Evidence:

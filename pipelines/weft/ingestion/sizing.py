@@ -54,9 +54,8 @@ def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> 
     """The sizes that the live evidence of a store makes."""
     pointer = catalog.pointer()
     facts = next((one.facts for one in catalog.generations() if one.id == pointer.generation), {})
-    return active_sizes(
-        settings, priors, catalog.live.evidence(), learned=pointer.learned or PRIORS_ONLY, before=facts.get(SIZING)
-    )
+    evidence = catalog.live.evidence(pointer)
+    return active_sizes(settings, priors, evidence, learned=pointer.learned or PRIORS_ONLY, before=facts.get(SIZING))
 
 
 def sizes_in_force(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> ActiveSizes:

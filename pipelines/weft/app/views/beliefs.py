@@ -74,10 +74,11 @@ def beliefs_of(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs,
     """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
     if version in {PRIORS, PRIORS_VERSION}:
         return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
-    name = catalog.pointer().learned if version == LIVE else VersionName(version)
+    pointer = catalog.pointer()
+    name = pointer.learned if version == LIVE else VersionName(version)
     state = None if name is None else catalog.learned.read(name)
     if version == LIVE or state is None:
-        evidence, now = catalog.live.evidence(), system_clock()
+        evidence, now = catalog.live.evidence(pointer), system_clock()
     else:
         evidence, now = state.evidence, state.created_at
     return believed(priors, LearnedVersion(evidence, {} if state is None else state.parts), now=now), evidence

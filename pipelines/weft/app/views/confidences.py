@@ -12,9 +12,9 @@ from weft.runtime.clock import system_clock
 
 def reliability_of(catalog: Catalog, priors: Priors) -> Measured | None:
     """How far confidences of live results can be relied on, as a night measures it; None where there is no outcome."""
-    name = catalog.pointer().learned
-    state = None if name is None else catalog.learned.read(name)
-    evidence = within_allowances(catalog.live.evidence(), alone=priors.robustness.alone)
+    pointer = catalog.pointer()
+    state = None if pointer.learned is None else catalog.learned.read(pointer.learned)
+    evidence = within_allowances(catalog.live.evidence(pointer), alone=priors.robustness.alone)
     outcomes = score_bins(evidence, priors.recency, now=system_clock())
     if outcomes.observations < 1.0:
         return None

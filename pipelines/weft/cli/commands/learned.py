@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.table import Column
 
-from weft.app.tracking import tracking_of
 from weft.app.views.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
 from weft.app.views.learned_page import live_page
 from weft.catalog.catalog import Catalog
@@ -22,6 +21,7 @@ from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves
 from weft.runtime.clock import stamp, system_clock
+from weft.runtime.mlflow.runs import tracking_of
 from weft.runtime.pages import number
 from weft.runtime.process import login
 

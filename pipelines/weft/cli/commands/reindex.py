@@ -34,7 +34,6 @@ import typer
 from rich.live import Live
 
 from weft.app.indexing import LOCK, dropped, plan_of, run
-from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, named_path, run_job
 from weft.cli.console.output import Result
@@ -48,6 +47,7 @@ from weft.ingestion.plan import IndexPlan
 from weft.ingestion.record import record
 from weft.ingestion.report import IndexOutcome
 from weft.runtime.clock import system_clock
+from weft.runtime.mlflow.runs import tracking_of
 from weft.runtime.ray.cluster import connect
 from weft.runtime.storage.locks import exclusive_lock
 from weft.settings import Settings, keep_settings

@@ -27,7 +27,6 @@ from rich.live import Live
 from rich.table import Table
 
 from weft.app.lessons.keeping import BoardKeeper
-from weft.app.tracking import tracking_of
 from weft.app.updaters import require_balance, run, summary
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import Bootstrap, CommonOptions, command, run_job
@@ -42,6 +41,7 @@ from weft.feedback.settings import MS, WITHOUT_KEY
 from weft.feedback.store.report import Acceptance
 from weft.runtime.clock import system_clock
 from weft.runtime.extras import installed
+from weft.runtime.mlflow.runs import tracking_of
 from weft.runtime.process import login
 from weft.runtime.settings import HTTP_TIMEOUT_S
 from weft.settings import Settings, keep_settings, require_store

@@ -93,7 +93,7 @@ class CatalogSource:
     def _now(self) -> Pin:
         # Sessions first: one that completes in between is seen open by this snapshot, not as if it had never been.
         listing, pointer = self._catalog.live.listing(), self._catalog.pointer()
-        evidence = self._catalog.live.evidence()
+        evidence = self._catalog.live.evidence(pointer)
         _, parts = self._parts_of(pointer.learned)
         return Pin(
             generation=pointer.generation or _NONE,
@@ -136,10 +136,12 @@ class CatalogSource:
         weakref.finalize(generation, generation.chunks.close)
         weakref.finalize(generation, _close_in, os.getpid(), generation.lexical.close)
         self._compare_precisions(generation.manifest)
-        self._asked_for = pin.generation
+        opened = generation.manifest.id
+        # Another may have gone live since; where the live one is damaged, an older one stands in for it.
+        self._asked_for = opened if self._catalog.pointer().generation == opened else pin.generation
         filters = RowFilter(generation.chunks, partial(communities_of, generation))
         return Snapshot(
-            generation_id=generation.manifest.id,
+            generation_id=opened,
             generation=generation,
             filters=filters,
             version=pin.version or PRIORS_ONLY,

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from weft.runtime.extras import extras_named
+from weft.runtime.settings import TrackingSettings
+
+if TYPE_CHECKING:
+    from weft.runtime.mlflow.tracking import Tracking
 
 
 def uri_of(store: Path) -> str:
@@ -27,3 +33,12 @@ class RecordedRun(NamedTuple):
     started: float  # seconds since the epoch
     metrics: Mapping[str, float]
     parameters: Mapping[str, str]
+
+
+def tracking_of(settings: TrackingSettings, store: Path) -> Tracking:
+    """The tracking that settings name, by default MLflow's SQLite in the store."""
+    # MLflow takes 1.8 s to import: only who records or promotes something waits for it.
+    with extras_named():
+        from weft.runtime.mlflow.tracking import Tracking  # noqa: PLC0415
+
+    return Tracking.of(settings, store)

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Depends, Path, Request
 from fastapi import Query as Parameter
 from pydantic import BaseModel, ConfigDict, Field
 
-from weft.app.tracking import tracking_of
 from weft.app.views.beliefs import PRIORS, FamilyName, change_as_json, readings_of
 from weft.catalog.catalog import Catalog
 from weft.consolidation import champion
 from weft.domain.ids import PRIORS_VERSION, GenerationId, VersionName
 from weft.learning.reading import moves
 from weft.runtime.clock import system_clock
+from weft.runtime.mlflow.runs import tracking_of
 from weft.service.gate import current
 from weft.service.state import Service, service_of
 
