@@ -90,7 +90,7 @@ def _listed(at: Visit, box: Element, rows: Rows, words: str) -> None:
                     sure = f"P(good) {one['p_good']:.2f} ({low:.2f} to {high:.2f})"
                     el("span", f"{one['status'].replace('_', ' ')}: {one['reason']} · {sure}", "soft")
                     came = ", ".join(f"{count} {result}" for result, count in one["outcomes"].items() if count)
-                    el("span", f"{one['section']} · said {one['message']}× · {came or 'nothing came of it'}", "soft")
+                    el("span", f"{one['section']} · said {one['said']}× · {came or 'nothing came of it'}", "soft")
                 with el("div", None, "actions"):
                     for text in _SAYS:
                         do = partial(_say, at, box, one["id"], text, words)
@@ -115,9 +115,9 @@ async def _say(at: Visit, box: Element, lesson: str, what: str, words: str) -> N
     except ERRORS as error:
         show_error(box, error)
         return
-    counts = f"Said: {what.lower()} {lesson}."
-    unheard = f"{counts} Nothing changed within {_EFFECT_S:g} s: Health says whether updaters run."
-    await _fill(at, box, words, counts if after != before else unheard)
+    stated_now = f"Said: {what.lower()} {lesson}."
+    unheard = f"{stated_now} Nothing changed within {_EFFECT_S:g} s: Health says whether updaters run."
+    await _fill(at, box, words, stated_now if after != before else unheard)
 
 
 def _belief(service: Service, lesson: str) -> object:
