@@ -28,7 +28,7 @@ setup: $(STAMP) ## make the environment in .venv, everything pinned
 $(STAMP): pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check "$$(grep '^torch==' $(CONSTRAINTS))"
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[cpu,models,train,dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable ".[all]"
 	@touch $(STAMP)
 
 .PHONY: run
@@ -109,7 +109,7 @@ eval: setup ## measure retrieval on every collection under WEFT_DATA
 LEADERS := tests/crash/test_broker_kill.py::test_what_was_acknowledged_counts_once_whichever_leader_dies
 
 .PHONY: long
-long: setup ## laws, references, hostile trees and swaps at full length, in half an hour
+long: setup ## laws, references, hostile trees, odd requests and swaps at full length, in half an hour
 	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
 	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py $(LEADERS) --ignore=$(HOSTS)
 
@@ -159,6 +159,10 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_search_beside_feedback.py \
 	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py tests/bench/test_words_cost.py
 
+.PHONY: bench-serve
+bench-serve: setup ## measure the service over 100,000 chunks: speed with eight clients, memory, in an hour
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_service_speed.py
+
 #: Write made files anew
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew
@@ -168,9 +172,17 @@ schema: setup ## write the JSON Schema of feedback events anew
 reference: setup ## write anew what applications import, and the list of ports
 	$(BIN)/python -m tests.support.reference
 
+.PHONY: licences
+licences: setup ## write anew the licences of all that an installation brings
+	$(BIN)/python -m tests.support.licences
+
 .PHONY: recording
 recording: setup ## record anew the picture of the README, from a real run, in a minute
 	$(BIN)/python -m tests.support.recording
+
+.PHONY: screenshots
+screenshots: setup ## take the pictures of the console anew, of a real run in Chromium, in three minutes
+	$(BIN)/python -m tests.support.console_pictures
 
 .PHONY: requirements
 requirements: setup ## write anew which tests show each requirement

@@ -36,10 +36,12 @@ from lab.simulation.users import PAGE, paraphrase, react, refreshes, send_reacti
 from lab.stores import BackgroundUpdaters
 from lab.study.run import scaled_to_days
 from weft.app.indexing import plan_of
+from weft.app.log_evaluation import ringing
 from weft.app.night import night_of
 from weft.app.questions import improvement_of
 from weft.app.searching.engines import opened
 from weft.app.updaters import require_balance, summary
+from weft.app.views.status import note_night
 from weft.catalog.catalog import Catalog
 from weft.cli.commands import consolidate, reindex
 from weft.cli.commands.learned import write_page
@@ -316,6 +318,7 @@ def demo(
     show_quality({name: held.measured for name, held in systems.items()}, settings.evaluation)
     seconds = time.perf_counter() - begun
     write_page(Catalog(root), settings.priors, page := root / "learned.html")
+    note_night(root, night, ringing(settings), at=system_clock())
     next_steps(root, page, night, seconds)
     summary = {"indexed": asdict(indexed), "feedback": learned, "night": dict(night), "seconds": seconds}
     return Result(

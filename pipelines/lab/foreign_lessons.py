@@ -28,7 +28,8 @@ from weft.app.lessons.operations import lesson_sender
 from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, reading
-from weft.cli.lessons.telling import Session, first_event_notes
+from weft.cli.lessons.listing import Session
+from weft.cli.lessons.telling import first_event_notes
 from weft.domain.errors import InvalidLessonError
 from weft.domain.ids import principal_fingerprint
 from weft.domain.lesson import Lesson, LessonKind, LessonPriority, LessonResult, LessonSource, LessonStatus

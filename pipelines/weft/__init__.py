@@ -4,7 +4,7 @@ Names are imported when they are first used, so that `import weft` takes no time
 
 Examples:
     >>> sorted(__all__)[:5]
-    ['Answer', 'Contribution', 'Domain', 'Producer', 'Query']
+    ['Answer', 'AsyncClient', 'Client', 'Contribution', 'Domain']
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import pkgutil
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weft.app.library import declare, index, open_producer, open_query_log, open_searcher, prompt
+    from weft.app.indexing import index
+    from weft.app.library import declare, open_producer, open_query_log, open_searcher, prompt
+    from weft.client.http import AsyncClient, Client
     from weft.domain.documents import Domain
     from weft.domain.errors import WeftError
     from weft.domain.ranking import Answer, Contribution, Query
@@ -26,6 +28,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Answer",
+    "AsyncClient",
+    "Client",
     "Contribution",
     "Domain",
     "Producer",
@@ -45,6 +49,8 @@ __all__ = [
 
 _PLACES = {
     "Answer": "weft.domain.ranking:Answer",
+    "AsyncClient": "weft.client.http:AsyncClient",
+    "Client": "weft.client.http:Client",
     "Contribution": "weft.domain.ranking:Contribution",
     "Domain": "weft.domain.documents:Domain",
     "Producer": "weft.feedback.events.producer:FeedbackProducer",
@@ -54,7 +60,7 @@ _PLACES = {
     "Settings": "weft.settings:Settings",
     "WeftError": "weft.domain.errors:WeftError",
     "declare": "weft.app.library:declare",
-    "index": "weft.app.library:index",
+    "index": "weft.app.indexing:index",
     "load_settings": "weft.settings:load_settings",
     "open_producer": "weft.app.library:open_producer",
     "open_query_log": "weft.app.library:open_query_log",
@@ -66,7 +72,12 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return pkgutil.resolve_name(_PLACES[name])
+    try:
+        return pkgutil.resolve_name(_PLACES[name])
+    except ModuleNotFoundError as error:
+        if (missing := pkgutil.resolve_name("weft.runtime.extras:missing_extra")(error)) is None:
+            raise
+        raise missing from error
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 from weft.chunking.settings import ChunkingSettings
 from weft.consolidation.settings import ConsolidationSettings
 from weft.domain.errors import ConfigurationError, StoreError
-from weft.domain.sections import Section
+from weft.domain.sections import Count, Section
 from weft.embedding.settings import EmbeddingSettings
 from weft.evaluation.settings import EvaluationSettings, QueryLogSettings
 from weft.extraction.settings import ExtractionSettings
@@ -30,7 +30,7 @@ from weft.ingestion.settings import IngestSettings, SourceSettings
 from weft.learning.priors import Priors
 from weft.lessons.settings import LessonSettings
 from weft.retrieval.settings import RetrievalSettings
-from weft.runtime.settings import ClusterSettings, KafkaSettings, TrackingSettings
+from weft.runtime.settings import ClusterSettings, KafkaSettings, ServeSettings, TrackingSettings
 from weft.runtime.storage.errors import advice_on
 from weft.shared_settings import keep_shared, read_shared, require_agreement
 
@@ -47,6 +47,7 @@ class StorageSettings(Section):
 
     root: str
     settings: Literal["kept", "given", "changed"]
+    keep_generations: Count
 
     @field_validator("root")
     @classmethod
@@ -75,6 +76,7 @@ class Settings(Section):
     query_log: QueryLogSettings
     consolidation: ConsolidationSettings
     extraction: ExtractionSettings
+    serve: ServeSettings
     sources: tuple[SourceSettings, ...]
 
     @property
@@ -109,6 +111,11 @@ def load_settings(
         if settings.storage.settings == "kept":
             require_agreement(settings.model_dump(mode="json"), stored, root)
     return settings
+
+
+def store_settings(store: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Settings:
+    """The settings of a store, and over them assignments as "section.key=value"."""
+    return load_settings(assignments=[*assignments, f"storage.root={json.dumps(str(Path(store)))}"])
 
 
 def require_store(settings: Settings) -> Path:

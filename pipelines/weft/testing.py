@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
-from weft.app.library import index, open_searcher
+from weft.app.indexing import index
+from weft.app.library import open_searcher
 from weft.domain.events import AnyEvent
 from weft.feedback.events.codec import decode
 from weft.feedback.events.producer import FeedbackProducer

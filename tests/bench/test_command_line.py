@@ -8,11 +8,13 @@ import subprocess
 import sys
 import sysconfig
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
 import pytest
+
+from tests.support.service import serving
 
 ROOT = Path(__file__).resolve().parents[2]
 WEFT = (sys.executable, "-m", "weft")
@@ -43,11 +45,28 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.timeout(1800)
 def test_the_command_line_answers_as_a_tool_of_today(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """OPS-4: the help within .3 s of processor time, a search from the shell within 2.5 s on a quiet machine."""
-    for name, arguments in {
-        "weft --help": ("--help",),
-        "weft search": ("search", "how is a lock acquired", "--store", str(store), "-k", "3"),
-        "weft status": ("status", "--store", str(store)),
-    }.items():
+    measure(capsys, {"weft --help": ("--help",), **asking(store, "--server", "none")})
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_commands_answer_in_half_a_second_by_a_service(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """OPS-4: on a quiet machine, by the clock."""
+    with serving(store):
+        measure(capsys, asking(store))
+
+
+def asking(store: Path, *more: str) -> dict[str, Sequence[str]]:
+    at = ("--store", str(store), *more)
+    return {
+        "weft search": ("search", "how is a lock acquired", "-k", "3", *at),
+        "weft status": ("status", *at),
+        "weft lessons list": ("lessons", "list", *at),
+    }
+
+
+def measure(capsys: pytest.CaptureFixture[str], commands: Mapping[str, Sequence[str]]) -> None:
+    for name, arguments in commands.items():
         runs = [timed([*WEFT, *arguments]) for _ in range(ROUNDS)]
         wall, processor = (median(values) for values in zip(*runs, strict=True))
         with capsys.disabled():

@@ -21,7 +21,8 @@ from weft.cli.commands import update
 from weft.cli.main import main
 from weft.cli.reports import evaluate
 from weft.cli.searches import ask
-from weft.cli.searches.search import new_id
+from weft.cli.searches.here import AskedSearcher
+from weft.cli.searches.requests import new_id
 from weft.domain.errors import BrokerUnavailableError
 from weft.domain.events import Explicit, Impression, Selection
 from weft.domain.ranking import Query, RankedResult
@@ -78,7 +79,9 @@ def sitting(settings: Settings, principal: str = "ada") -> Iterator[ask.AskLoop]
         QueryLog(Path(settings.storage.root), settings.query_log) as log,
     ):
         who = Query(text="", query_id=new_id(), k=3, principal=principal)
-        yield ask.AskLoop(searcher, producer, log, settings, who)
+        loop = ask.AskLoop(AskedSearcher(searcher, producer, log), who)
+        loop.settings = settings
+        yield loop
 
 
 def test_what_is_typed_reaches_the_topic_as_it_was_meant(root: str) -> None:
@@ -151,7 +154,7 @@ def rank_of(result: RankedResult, sat: ask.AskLoop) -> int:
 def learned_and_asked_again(sat: ask.AskLoop, capsys: pytest.CaptureFixture[str]) -> str:
     """What is said of the same question once the updaters have caught up."""
     update.run(sat.settings, local=True, until_caught_up=True)
-    sat.searcher.refresh()
+    sat.asked.follow()
     sat.run(["="])
     return " ".join(capsys.readouterr().out.split())
 

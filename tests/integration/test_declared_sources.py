@@ -104,7 +104,7 @@ def test_documents_of_a_source_that_is_not_named_any_more_go_only_where_that_is_
     one = replace(both, declared=both.declared[:1])
     assert dropped(both) == {}
     assert dropped(one) == {str(tmp_path / "other"): 1}
-    assert run_job(reindex, ["--source", str(tmp_path / "notes"), "--store", str(both.store)]) == 1
+    assert run_job(reindex, ["--source", str(tmp_path / "notes"), "--store", str(both.store)]) == 78
     told = capsys.readouterr().err
     assert f"{tmp_path / 'other'} (documents: 1)" in told
     assert "--drop" in told

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.partitioner.default import murmur2
 
 from tests.support.answers import a_query, an_answer
+from tests.support.apache_kafka import MissingKafkaError, jars
 from tests.support.feedback_events import HASHES, impression
 from tests.support.words_spoken import side_of
 from weft.catalog.catalog import Catalog
@@ -43,11 +46,16 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
-@pytest.fixture
-def settings(broker: EmbeddedBroker, tmp_path: Path) -> Settings:
-    made = load_settings([], [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={tmp_path}"], environment={})
+def settings_at(broker: EmbeddedBroker, root: Path) -> Settings:
+    """For a store of its own, with a topic made."""
+    made = load_settings([], [f"kafka.bootstrap={broker.bootstrap}", f"storage.root={root}"], environment={})
     create_topic(made.kafka, made.feedback.topic, partitions=4, replication=1)
     return made
+
+
+@pytest.fixture
+def settings(broker: EmbeddedBroker, tmp_path: Path) -> Settings:
+    return settings_at(broker, tmp_path)
 
 
 def learned(settings: Settings) -> tuple[dict[str, int], Evidence]:
@@ -134,6 +142,52 @@ def test_no_example_makes_a_topic(page: str, names: str) -> None:
         admin = KafkaAdminClient(bootstrap_servers=empty.bootstrap)
         assert admin.list_topics() == []
         admin.close()
+
+
+def arrives(settings: Settings, *program: str | Path, name: str, folder: Path) -> None:
+    """Run an example with an answer's token, and see that its verdict meets the impression."""
+    query = a_query(query_id=f"q-{name}", session_id=f"s-{name}")
+    publisher = KafkaPublisher(settings.kafka, settings.feedback.topic)
+    shown = impression(f"q-{name}", session_id=f"s-{name}", ts=round(time.time() * 1000))
+    publisher.send(f"s-{name}".encode(), encode(shown))
+    publisher.close()
+    command = [*program, an_answer(query).token, HASHES[2]]
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    counts, evidence = learned(settings)
+    assert counts == {"applied": 2, "dead_lettered": 0, "late": 0, "duplicate": 0}
+    assert {side_of(key.bin) for key in evidence.usage if key.content_hash == HASHES[2]} == {"positive"}
+
+
+@pytest.mark.slow
+def test_a_verdict_from_node_meets_its_impression(tmp_path: Path) -> None:
+    """FBK-2: by an answer's token, in the partition where weft put the impression."""
+    if (npm := shutil.which("npm")) is None or (node := shutil.which("node")) is None:
+        pytest.skip("Node is missing: apt-get install nodejs npm")
+    install = [npm, "install", "--silent", "kafkajs@2.2.4"]
+    installed = subprocess.run(install, cwd=tmp_path, capture_output=True, text=True, check=False)
+    if installed.returncode:
+        pytest.skip(f"npm did not install kafkajs: {installed.stderr[-300:]}")
+    with EmbeddedBroker() as own:
+        code = example("js", "kafkajs").replace(DOCUMENTED, own.bootstrap)
+        (tmp_path / "verdict.js").write_text(code, encoding="utf-8")
+        arrives(settings_at(own, tmp_path), node, "verdict.js", name="node", folder=tmp_path)
+
+
+@pytest.mark.slow
+def test_a_verdict_from_java_meets_its_impression(tmp_path: Path) -> None:
+    """FBK-2: the same with Kafka's own client."""
+    if shutil.which("javac") is None:
+        pytest.skip("a JDK is missing: apt-get install default-jdk-headless")
+    try:
+        class_path = jars()
+    except MissingKafkaError as missing:
+        pytest.skip(str(missing))
+    with EmbeddedBroker() as own:
+        code = example("java", "KafkaProducer").replace(DOCUMENTED, own.bootstrap)
+        (tmp_path / "Verdict.java").write_text(code, encoding="utf-8")
+        java = ("java", "-cp", f"{class_path}/*", "Verdict.java")
+        arrives(settings_at(own, tmp_path), *java, name="java", folder=tmp_path)
 
 
 def bare_lines() -> list[str]:

@@ -230,7 +230,7 @@ def test_commands_end_with_the_reason(
     documents = tmp_path / "ubi.ndjson"
     documents.write_text("")
     (tmp_path / "store").mkdir()
-    assert main(["ubi", str(documents), "--conf", str(conf)]) == 1
+    assert main(["ubi", str(documents), "--conf", str(conf)]) == 78
     said = capsys.readouterr().err.splitlines()[-1]
     assert re.search(r"user 'ada' .* check kafka.sasl_username and kafka.sasl_password", said)
     assert "wr0ng" not in said

@@ -335,7 +335,7 @@ def test_without_a_broker_the_first_lesson_names_the_command_that_starts_one(tmp
     place = ["--store", str(store), "--bootstrap", "127.0.0.1:1"]
     command = [sys.executable, "-m", "weft", "lessons", "add", TEXT, *place]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (said.returncode, said.stdout, store.exists()) == (1, "", False)
+    assert (said.returncode, said.stdout, store.exists()) == (75, "", False)
     assert said.stderr.startswith("weft: ")
     assert "weft broker" in said.stderr
     assert said.stderr.count("\n") == 1

@@ -18,6 +18,7 @@ from weft.app.searching.engines import opened
 from weft.app.searching.replay import StoreReplay
 from weft.cli.commands import reindex
 from weft.cli.commands.consolidate import run_visibly
+from weft.cli.main import main
 from weft.cli.reports import evaluate
 from weft.cli.searches import search
 from weft.domain.ids import QueryId
@@ -98,6 +99,25 @@ def test_the_log_of_a_store_is_measured(store: Settings, capsys: pytest.CaptureF
     hub = next(alarm for alarm in found["alarms"] if alarm["name"] == "hub domination")
     assert "too few" in hub["says"]  # ten different queries
     assert "hub domination" in shown(capsys, store)
+
+
+def test_judgements_and_clicks_go_out_in_the_layout_of_beir(
+    store: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """OPS-5b: what people said is a split that data sets' readers read; clicks are counted by rank."""
+    assert main(["queries", "export", str(tmp_path), "--store", store.storage.root, "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    dataset = read_dataset(tmp_path, "log")
+    assert len(dataset.queries) == written["queries"] == len(ASKED)
+    assert sum(map(len, dataset.qrels.values())) == written["judgements"] >= len(ASKED)
+    assert written["gone"] == 0
+    corpus = {each["_id"]: each for each in map(json.loads, dataset.corpus.read_text().splitlines())}
+    assert corpus.keys() == {content for grades in dataset.qrels.values() for content in grades}
+    best = {query.query_id: max(grades := dataset.qrels[query.query_id], key=grades.get) for query in dataset.queries}
+    assert all(corpus[best[query.query_id]]["text"] for query in dataset.queries)
+    first, second, *_ = (tmp_path / "clicks.tsv").read_text().splitlines()[1:]
+    assert first == f"1\t{len(ASKED)}\t{len(ASKED)}\t0\t0"  # shown, opened, called right, called wrong
+    assert second.startswith(f"2\t{len(ASKED)}\t0\t")
 
 
 def test_judgements_of_people_overrule_feedback(

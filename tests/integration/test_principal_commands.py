@@ -150,7 +150,7 @@ def test_nothing_of_a_person_is_left_where_the_command_does_not_say_so(
     assert loop.weft("principals", "unlearn", "bob", "--bootstrap", loop.broker.bootstrap) == 0
     printed = capsys.readouterr()
     told = json.loads(printed.out)
-    assert told["erased"] == {"queries": 1, "outcomes": 0, "judgements": 0}
+    assert told["erased"] == {"queries": 1, "outcomes": 0, "judgements": 0, "answers": 0}
     assert "the topics weft.feedback and weft.feedback.dlq" in told["remains"]
     assert told["remains"].keys() >= {"backups", "checkpoints", "the evidence"}
     assert "remains in backups: until you remove or overwrite them" in printed.err

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import secrets
@@ -16,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import grpc
 import psutil
 import pytest
 
@@ -37,6 +39,8 @@ class Head:
         agent: Who runs what is submitted; the dashboard waits 10 s for it, which is not always enough.
         environment: What a client of it needs, the token's place included.
         address: Where drivers join it.
+        metrics: Where Ray's own figures are read.
+        pid: Of the process whose children listen.
     """
 
     dashboard: str
@@ -44,6 +48,8 @@ class Head:
     address: str
     environment: Mapping[str, str]
     token: Path
+    metrics: int
+    pid: int
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +85,8 @@ def head() -> Iterator[Head]:
     try:
         agent = others[names.index("dashboard-agent-listen-port")]
         web = [f"http://127.0.0.1:{number}" for number in (dashboard, agent)]
-        started = Head(*web, f"127.0.0.1:{port}", environment, token)
+        metrics = others[names.index("metrics-export-port")]
+        started = Head(*web, f"127.0.0.1:{port}", environment, token, metrics, process.pid)
         _await_answers(started, process, folder / "head.log")
         yield started
     finally:
@@ -171,6 +178,66 @@ def test_a_request_without_the_token_is_refused(head: Head) -> None:
     assert _status(head, secrets.token_hex(32)) in (401, 403)
     assert _status(head, head.token.read_text().strip()) == 200
     assert stat.S_IMODE(head.token.stat().st_mode) == 0o600
+
+
+def test_nothing_that_a_head_listens_on_obeys_without_the_token(head: Head) -> None:
+    """OPS-11, OPS-11a: whatever Ray listens on, found from the kernel; docs/deployment.md says to whom.
+
+    Who has no token reads the page of the dashboard, that the head is alive, and Ray's own figures, and calls nothing.
+    """
+    listening = set(_listening(head.pid))
+    control, dashboard, agent = (int(url.rpartition(":")[2]) for url in (head.address, head.dashboard, head.agent))
+    assert {control, dashboard, agent, head.metrics} <= {port for _, port in listening}
+    assert {host for host, port in listening if port == dashboard} == {"127.0.0.1"}
+    for host, port in listening:
+        at = f"{'127.0.0.1' if host in {'0.0.0.0', '::'} else host}:{port}"
+        web = {path: _http_status(f"http://{at}{path}") for path in ("/api/jobs/", "/nodes", "/api/cluster_status")}
+        if port == head.metrics:
+            continue
+        assert {status for status in web.values() if status is not None} <= {401, 403}, (at, web)
+        called = {call: _called(at, call, None) for call in _CALLS}
+        assert not {"OK", "INVALID_ARGUMENT", "INTERNAL", "UNKNOWN"} & set(called.values()), (at, called)
+    token = head.token.read_text().strip()
+    assert _called(head.address, _CALLS[0], None) == "UNAUTHENTICATED"
+    assert _called(head.address, _CALLS[0], token) == "OK"
+
+
+_CALLS = (
+    "/ray.rpc.NodeInfoGcsService/GetAllNodeInfo",
+    "/ray.rpc.NodeManagerService/GetNodeStats",
+    "/ray.rpc.ObjectManagerService/Pull",
+    "/ray.rpc.CoreWorkerService/PushTask",
+    "/ray.rpc.RuntimeEnvService/CreateRuntimeEnv",
+)
+
+
+def _listening(pid: int) -> Iterator[tuple[str, int]]:
+    """Address and port of all that a process and its children listen on."""
+    parent = psutil.Process(pid)
+    for process in (parent, *parent.children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            for connection in process.net_connections(kind="tcp"):
+                if connection.status == psutil.CONN_LISTEN:
+                    yield connection.laddr.ip, connection.laddr.port
+
+
+def _http_status(url: str) -> int | None:
+    """Without a token; None where no HTTP is spoken."""
+    try:
+        return _answered(url, None)
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def _called(at: str, call: str, token: str | None) -> str:
+    """What gRPC says of an empty call, perhaps with the token."""
+    shown = () if token is None else (("authorization", f"Bearer {token}"),)
+    with grpc.insecure_channel(at, [("grpc.enable_http_proxy", 0)]) as channel:
+        try:
+            channel.unary_unary(call)(b"", timeout=10, metadata=shown)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+    return "OK"
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

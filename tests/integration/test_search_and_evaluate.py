@@ -235,7 +235,7 @@ def test_a_broker_is_told_what_was_shown(stored: Settings, capsys: pytest.Captur
     assert isinstance(event, Impression)
     assert (event.query_id, event.session_id, event.principal) == (answer["query_id"], "s-9", "ada")
     assert [one.content_hash for one in event.results] == [one["content_hash"] for one in answer["results"]]
-    assert search.main([*asked, broker.bootstrap, "--set", "kafka.connect_timeout_ms=1000"]) == 1
+    assert search.main([*asked, broker.bootstrap, "--set", "kafka.connect_timeout_ms=1000"]) == 75
     printed = capsys.readouterr()
     assert printed.err.count("\n") == 1
     assert [one["content_hash"] for one in json.loads(printed.out)["results"]] == [

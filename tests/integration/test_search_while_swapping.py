@@ -30,6 +30,7 @@ from weft.settings import load_settings
 GENERATIONS, LEARNED, READERS = 100, 50, 4
 SETTINGS = load_settings(environment={})
 COLOURS = ("red", "blue")
+SIGNALS = ("vector", "lexical")
 
 Weights = frozenset[tuple[str, float]]
 
@@ -87,6 +88,17 @@ def learn(catalog: Catalog, signal: str) -> VersionName:
     return version
 
 
+def swap(catalog: Catalog, originals: list[Path], versions: dict[VersionName, str]) -> None:
+    """A hundred generations and fifty learned versions go live, in turns; versions by the signal that they believe."""
+    for number in range(1, GENERATIONS + 1):
+        at = number % len(COLOURS)
+        publish(catalog, originals[at], f"{COLOURS[at]}-{number:03d}", float(number))
+        catalog.prune(1)
+        if number % (GENERATIONS // LEARNED) == 0:
+            signal = SIGNALS[number // 2 % len(SIGNALS)]
+            versions[learn(catalog, signal)] = signal
+
+
 def searching(catalog: Catalog) -> Searcher:
     source = CatalogSource(catalog, SETTINGS.priors, clock=system_clock, sessions_held=1)
     settings = SETTINGS.retrieval.model_copy(update={"refresh_s": 0.001})
@@ -113,8 +125,7 @@ def test_searches_never_fail_nor_mix_what_is_live(tmp_path: Path) -> None:
     catalog = Catalog(tmp_path / "store")
     originals = [built(tmp_path / colour, colour) for colour in COLOURS if (tmp_path / colour).mkdir() is None]
     publish(catalog, originals[0], "red-000", 0.0)
-    signals = ("vector", "lexical")
-    versions = {learn(catalog, signal): signal for signal in signals}
+    versions = {learn(catalog, signal): signal for signal in SIGNALS}
     expected: dict[str, Weights] = {}
     for version, signal in list(versions.items()):
         catalog.make_live(version)
@@ -132,13 +143,7 @@ def test_searches_never_fail_nor_mix_what_is_live(tmp_path: Path) -> None:
 
         readers = [pool.submit(read) for _ in range(READERS)]
         try:
-            for number in range(1, GENERATIONS + 1):
-                at = number % len(COLOURS)
-                publish(catalog, originals[at], f"{COLOURS[at]}-{number:03d}", float(number))
-                catalog.prune(1)
-                if number % (GENERATIONS // LEARNED) == 0:
-                    signal = signals[number // 2 % len(signals)]
-                    versions[learn(catalog, signal)] = signal
+            swap(catalog, originals, versions)
         finally:
             done.set()
         seen = [one for reader in readers for one in reader.result()]

@@ -20,9 +20,9 @@ from tests.support.sparse_model import QUESTION, TEXTS, splade_tiny
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
 from weft.cli.reports.evaluate import measuring
+from weft.domain.arrays import TermWeights
 from weft.domain.errors import ModelUnavailableError, StoreError
 from weft.domain.ids import QueryId
-from weft.domain.matching import TermWeights
 from weft.domain.ranking import Channel, Query, Signal
 from weft.embedding.encoders.sparse import load_sparse_encoder
 from weft.embedding.ports import TermEncoder

@@ -23,9 +23,9 @@ from tests.support.sparse_model import QUESTION, TEXTS
 from weft.app.searching.engines import opened
 from weft.cli.commands import reindex
 from weft.cli.reports.evaluate import measuring
+from weft.domain.arrays import TermWeights
 from weft.domain.errors import ModelUnavailableError
 from weft.domain.ids import QueryId
-from weft.domain.matching import TermWeights
 from weft.domain.ranking import Channel, Query
 from weft.embedding import models
 from weft.embedding.cache import Embedded, EmbeddedCache

@@ -170,7 +170,7 @@ def test_a_command_that_was_not_acknowledged_fails(
     documents.write_text(json.dumps({**asked, "query_response_hit_ids": [f"{number:064x}" for number in range(90)]}))
     conf = tmp_path / "mine.yaml"
     conf.write_text(json.dumps({"feedback": {"topic": topic}}))
-    assert main(["ubi", str(documents), "--conf", str(conf), "--bootstrap", secured_kafka.kafka.at("OPEN")]) == 1
+    assert main(["ubi", str(documents), "--conf", str(conf), "--bootstrap", secured_kafka.kafka.at("OPEN")]) == 78
     told = capsys.readouterr()
     assert f"raise max.message.bytes of {topic}" in told.err
     assert "sent" not in told.out

@@ -16,6 +16,8 @@ from weft.runtime.storage.errors import LOOK_AROUND, advice_on
 
 AGAIN = ("run again", "try again", "retry")
 WHERE_AGAIN_HELPS = {
+    "pipelines/weft/client/http.py": "the header Retry-After is called so",
+    "pipelines/weft/service/problems.py": "the header Retry-After is called so",
     "pipelines/weft/consolidation/steps/providers.py": "the header Retry-After is called so",
     "pipelines/weft/ingestion/stages/visibility.py": "a file was replaced while the run read it",
     "pipelines/weft/runtime/ray/cluster.py": "Ray did not start in time on a busy machine",

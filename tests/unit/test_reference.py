@@ -33,7 +33,7 @@ def test_every_public_name_can_be_imported() -> None:
 def test_an_application_is_checked_strictly(tmp_path: Path) -> None:
     """Its examples, elsewhere, by `mypy --strict`: neither a missing stub nor an untyped call."""
     examples = re.findall(r"```python\n(from .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
-    assert len(examples) == 2
+    assert len(examples) == 3
     (tmp_path / "application.py").write_text("\n".join(examples), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "application.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=280)

@@ -29,8 +29,8 @@ from lab.simulation.users import (
 from lab.stores import BackgroundUpdaters, isolated_store
 from lab.study.probabilities import ProbabilityReport, judged_bins, probability_report
 from lab.study.report import CONVEX, FITTED, PRIOR, WITH_EFFECTS, StudyResult
+from weft.app.collecting import collected
 from weft.app.collections import document_id, indexed
-from weft.app.log_evaluation import collected
 from weft.app.night import logged_of
 from weft.app.searching.engines import source_of
 from weft.app.searching.replay import StoreReplay, caching_engines

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -40,8 +41,8 @@ from weft.retrieval.snapshot.filters import RowFilter
 from weft.retrieval.snapshot.live import PRIORS_ONLY
 from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from weft.runtime.clock import system_clock
-from weft.runtime.ray.stages import ON_CLUSTER, Executor
-from weft.settings import Settings
+from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor
+from weft.settings import Settings, keep_settings, store_settings
 
 LOCK = Path("generations") / ".indexing"
 """Held by whoever indexes a store, below its root."""
@@ -101,6 +102,23 @@ def dropped(plan: IndexPlan) -> dict[str, int]:
 def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:
     """Run a plan on the cluster that this process has joined; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
+
+
+def index(
+    sources: Sequence[str | PathLike[str]], store: str | PathLike[str], *, assignments: Sequence[str] = ()
+) -> IndexOutcome:
+    """Index folders and files in this process, and make the result live; large corpora take `weft index` on Ray.
+
+    Args:
+        assignments: Settings as "section.key=value".
+
+    Raises:
+        WeftError: A source cannot be read, or nothing in it can be indexed.
+    """
+    settings = store_settings(store, assignments)
+    outcome = run(plan_of(settings, [Path(source) for source in sources]), executor=HERE)
+    keep_settings(settings)
+    return outcome
 
 
 # From when on a match counts as an answer, in a generation that nobody has judged yet (RET-15): its own questions are

@@ -1,4 +1,4 @@
-"""The few functions that an application needs: index, search, tell what became of an answer, ask a model."""
+"""The few functions that an application needs, beside indexing: search, tell what became of an answer, ask a model."""
 
 from __future__ import annotations
 
@@ -8,37 +8,17 @@ from contextlib import ExitStack, closing
 from os import PathLike
 from pathlib import Path
 
-from weft.app.indexing import plan_of, run
 from weft.app.searching.engines import opened
 from weft.catalog.catalog import Catalog
 from weft.domain.ranking import Answer, RankedResult
 from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.events.producer import FeedbackProducer
-from weft.ingestion.report import IndexOutcome
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.relations import named_relation
 from weft.runtime.clock import system_clock
-from weft.runtime.ray.stages import HERE
-from weft.settings import Settings, keep_settings, load_settings
+from weft.settings import load_settings, store_settings
 
 INSTRUCTION = "Answer the question from the passages below. Name the passages that you use by their numbers."
-
-
-def index(
-    sources: Sequence[str | PathLike[str]], store: str | PathLike[str], *, assignments: Sequence[str] = ()
-) -> IndexOutcome:
-    """Index folders and files in this process, and make the result live; large corpora take `weft index` on Ray.
-
-    Args:
-        assignments: Settings as "section.key=value".
-
-    Raises:
-        WeftError: A source cannot be read, or nothing in it can be indexed.
-    """
-    settings = _settings(store, assignments)
-    outcome = run(plan_of(settings, [Path(source) for source in sources]), executor=HERE)
-    keep_settings(settings)
-    return outcome
 
 
 def open_searcher(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> Searcher:
@@ -54,7 +34,7 @@ def open_searcher(store: str | PathLike[str], *, assignments: Sequence[str] = ()
         WeftError: Nothing is live in the store, or it is damaged.
     """
     undo = ExitStack()
-    return undo.enter_context(opened(_settings(store, assignments))).releasing(undo.close)
+    return undo.enter_context(opened(store_settings(store, assignments))).releasing(undo.close)
 
 
 def open_query_log(store: str | PathLike[str], *, assignments: Sequence[str] = ()) -> QueryLog:
@@ -62,7 +42,7 @@ def open_query_log(store: str | PathLike[str], *, assignments: Sequence[str] = (
 
     What was told last is written by its `close()`, or at the end of a `with`.
     """
-    return QueryLog(Path(store), _settings(store, assignments).query_log)
+    return QueryLog(Path(store), store_settings(store, assignments).query_log)
 
 
 def declare(store: str | PathLike[str], start: str, kind: str, end: str, *, retract: bool = False) -> None:
@@ -113,7 +93,3 @@ def prompt(answer: Answer) -> str:
 def _passage(result: RankedResult) -> str:
     text = result.text if result.context is None else result.context.text
     return f"[{result.rank}] {result.uris[0]}, lines {result.start_line} to {result.end_line}\n{text}"
-
-
-def _settings(store: str | PathLike[str], assignments: Sequence[str]) -> Settings:
-    return load_settings(assignments=[*assignments, f"storage.root={json.dumps(str(Path(store)))}"])

@@ -37,7 +37,6 @@ from weft.evaluation.measures.metrics import Estimate, estimates, measure
 from weft.evaluation.measures.off_policy import Value, of_rankings
 from weft.evaluation.measures.runs import Run
 from weft.evaluation.measures.significance import unjudged
-from weft.evaluation.queries.outcomes import POLL_RECORDS, Collected, Outcomes
 from weft.evaluation.queries.reader import LoggedQuery, read_queries
 from weft.indexes.generation import Generation
 from weft.runtime.clock import SECONDS_PER_DAY, system_clock
@@ -191,13 +190,3 @@ def _items(logged: Logged) -> dict[str, Any]:
 
         return dict(items_of(mentioned(logged.queries, logged.grades), places, tiers))
     return {}
-
-
-def collected(root: Path, settings: Settings) -> Collected:
-    """Read new feedback from the configured topic."""
-    # Kafka's clients take .2 s to import: `weft queries list` does without.
-    from weft.runtime.kafka.reader import KafkaSource  # noqa: PLC0415
-
-    most = settings.feedback.limits.event_bytes
-    with closing(KafkaSource(settings.kafka, settings.feedback.topic, max_poll_records=POLL_RECORDS)) as source:
-        return Outcomes(root, settings.query_log, max_bytes=most, now=system_clock()).collect(source)

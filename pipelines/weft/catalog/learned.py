@@ -183,6 +183,24 @@ class LearnedStore:
         numbered = [(number, name) for name in names if (number := number_of(name)) is not None]
         return [name for _, name in sorted(numbered)]
 
+    def prune(self, keep: int) -> list[VersionName]:
+        """Remove all but the `keep` newest, the live one and what waits for its verdict; what was removed.
+
+        What was live last settles what streamed evidence counts, and stays as well.
+        """
+        with self._pointer.writing():
+            live, versions = self._pointer.read(), self.versions()
+            decided = number_of(live.decided) if live.decided is not None else None
+            spared = {live.learned, live.decided, *versions[max(0, len(versions) - max(1, keep)) :]}
+            removed = [
+                each
+                for each in versions
+                if each not in spared and decided is not None and (number_of(each) or 0) < decided
+            ]
+            for each in removed:
+                self.staging.retire(self.folder_of(each))
+        return removed
+
     def newest(self) -> VersionName | None:
         """The version published last, None before the first."""
         return next(reversed(self.versions()), None)

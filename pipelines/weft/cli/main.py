@@ -1,6 +1,7 @@
 """The `weft` command.
 
-Exit codes: 0 done, 1 refused with a one-line reason on stderr, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done; with a one-line reason on stderr 75 for what a restart may mend, 78 for what a person has to set
+right, 1 for all else; 2 wrong usage; 130 interrupted.
 
 Agents call `weft lessons hook` before every use of a tool: it is answered without importing anything else.
 """

@@ -9,14 +9,15 @@ import os
 import pkgutil
 import shlex
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from weft import __version__
-from weft.cli.console.exits import as_command, exit_code
+from weft.cli.console.exits import ImportedCommands, as_command, exit_code
+from weft.runtime.extras import require
 
 
 class Command(NamedTuple):
@@ -25,13 +26,18 @@ class Command(NamedTuple):
     place: str  # where its function or its group of commands lies below `weft.cli`, as "module:name"
     summary: str  # the first sentence of its help
     narrates: bool = False  # whether it runs for a while, and says what it does
+    needs: str | None = None  # a package without which nothing of it works: `weft.runtime.extras` knows what brings it
 
 
 COMMANDS: Mapping[str, Command] = {
-    "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True),
+    "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True, needs="ray"),
     "search": Command("searches.search:search", "Search what is live in the store."),
     "ask": Command("searches.ask:ask", "Ask one question after the other, and say what the results are worth."),
     "tell": Command("searches.tell:tell", "Name the right answer to a question, or a wrong one."),
+    "serve": Command(
+        "commands.serve:serve", "Serve a store over HTTP, with a console for browsers; Ctrl-C ends it.", narrates=True
+    ),
+    "mcp": Command("commands.mcp:mcp", "Give agents the tools of a store over MCP, on stdin and stdout.", needs="mcp"),
     "update": Command(
         "commands.update:update",
         "Keep the evidence of every partition up with the feedback topic; while it runs on, follow the champion alias.",
@@ -41,16 +47,20 @@ COMMANDS: Mapping[str, Command] = {
         "commands.consolidate:consolidate",
         "Fold the day's evidence into a learned version, calibrate, judge, publish and report it.",
         narrates=True,
+        needs="mlflow",
     ),
     "evaluate": Command(
         "reports.evaluate:evaluate",
         "Measure retrieval on one split of a data set, or on the query log.",
         narrates=True,
+        needs="mlflow",
     ),
     "broker": Command("commands.broker:broker", "Run a broker until it is stopped.", narrates=True),
-    "mlflow": Command("commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it."),
+    "mlflow": Command(
+        "commands.mlflow:mlflow", "Open the MLflow UI on what a store learned; Ctrl-C ends it.", needs="mlflow"
+    ),
     "status": Command("commands.status:status", "What is live in a store, and what became of feedback."),
-    "store": Command("commands.store:store", "Move a store to another folder."),
+    "store": Command("commands.store:store", "Move a store to another folder, or remove what is old of it."),
     "generations": Command(
         "commands.generations:generations", "Immutable, complete sets of indexes; exactly one is live."
     ),
@@ -62,23 +72,10 @@ COMMANDS: Mapping[str, Command] = {
     "graph": Command("commands.graph:graph", "What has to do with what: relations, links, folders and entities."),
     "queries": Command("searches.queries:queries", "What was asked and answered, from the query log."),
     "dlq": Command("commands.dlq:dlq", "Records that could not become events."),
-    "lessons": Command("lessons.commands:lessons", "Lessons for agents: how sure each is, and what came of it."),
+    "lessons": Command("lessons.group:lessons", "Lessons for agents: how sure each is, and what came of it."),
     "models": Command("commands.models:models", "Encoders that can be had by name, without a hub."),
     "ubi": Command("commands.ubi:send_ubi", "Send feedback collected by OpenSearch User Behavior Insights."),
 }
-
-
-class Imported(Mapping[str, Any]):
-    """The commands by name; each is imported when it is looked up."""
-
-    def __getitem__(self, name: str) -> Any:
-        return load_command(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
 
 
 class Commands(TyperGroup):
@@ -118,7 +115,7 @@ def all_commands() -> Commands:
         no_args_is_help=True,
         rich_markup_mode=None,
     )
-    group.commands = Imported()  # type: ignore[assignment]  # a mapping that imports is enough for looking up
+    group.commands = ImportedCommands(load_command, COMMANDS)  # type: ignore[assignment]  # a mapping that imports is enough for looking up
     return group
 
 
@@ -127,6 +124,8 @@ def load_command(name: str) -> Any:
     from weft.cli.console.logs import log_progress, log_warnings  # noqa: PLC0415  .04 s: rich, which the help does without
     from weft.runtime.process import uncollected  # noqa: PLC0415  .1 s: NumPy, likewise
 
+    if (package := COMMANDS[name].needs) is not None:
+        require(package)
     log_progress() if COMMANDS[name].narrates else log_warnings()
     with uncollected():
         loaded = pkgutil.resolve_name(f"weft.cli.{COMMANDS[name].place}")

@@ -4,6 +4,7 @@ A leaf exists for each thing a caller does differently:
 
     WeftError
     ├── ConfigurationError       stop: a setting is wrong, unknown or missing
+    ├── MissingExtraError        install it: a package that an extra brings is not there
     ├── SourceError              stop: a source named by the user cannot be read at all, or not by every host
     ├── ModelUnavailableError    stop: a model cannot be loaded
     ├── StoreError               stop: the store is missing something or was written by something else
@@ -17,6 +18,8 @@ A leaf exists for each thing a caller does differently:
     ├── BrokerUnavailableError   retry: the broker does not answer
     │   └── MissingTopicError       retry, then stop: the broker answers, and has no such topic
     ├── TrackingUnavailableError retry: MLflow does not answer
+    ├── ServiceError             stop: a service refuses what it is asked
+    │   └── ServiceUnreachableError retry: a service does not answer, or has no room
     ├── InvalidEventError        skip the record: it becomes a dead letter with this reason
     └── InvalidLessonError       skip the lesson: it is set aside with its problems
 """
@@ -32,6 +35,10 @@ class WeftError(Exception):
 
 class ConfigurationError(WeftError):
     """A setting is wrong, unknown or missing."""
+
+
+class MissingExtraError(WeftError):
+    """A package is not installed that comes with an extra; the message is the line that installs it."""
 
 
 class SourceError(WeftError):
@@ -84,6 +91,14 @@ class MissingTopicError(BrokerUnavailableError):
 
 class TrackingUnavailableError(WeftError):
     """MLflow does not answer, or refuses what it is told."""
+
+
+class ServiceError(WeftError):
+    """A running service refuses what it is asked, or fails."""
+
+
+class ServiceUnreachableError(ServiceError):
+    """A running service does not answer, or has no room now."""
 
 
 class InvalidEventError(WeftError):

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-import numpy as np
 from msgspec import Meta, Struct
-from numpy.typing import NDArray
 
 Share = Annotated[float, Meta(ge=0.0, le=1.0)]
 
@@ -64,21 +62,3 @@ def best_match(matches: Iterable[MatchFeatures | None]) -> MatchFeatures:
 def _best(values: Sequence[float | None]) -> float | None:
     present = [value for value in values if value is not None]
     return max(present) if present and len(present) == len(values) else None
-
-
-class TermWeights(NamedTuple):
-    """A text as whole-numbered weights of terms of an encoder's vocabulary."""
-
-    terms: NDArray[np.int32]  # int32 (n,), ids of the vocabulary, ascending, each once
-    weights: NDArray[np.int32]  # int32 (n,), above 0
-
-    def dot(self, other: TermWeights) -> int:
-        """Sum over the terms of both of weight · weight: what a search scores, to the last digit."""
-        _, own, others = np.intersect1d(self.terms, other.terms, assume_unique=True, return_indices=True)
-        return int(self.weights[own].astype(np.int64) @ other.weights[others].astype(np.int64))
-
-    @classmethod
-    def of(cls, weights: dict[int, int]) -> TermWeights:
-        """Weights by term."""
-        terms = sorted(weights)
-        return cls(np.array(terms, dtype=np.int32), np.array([weights[term] for term in terms], dtype=np.int32))

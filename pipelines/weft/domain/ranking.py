@@ -96,6 +96,21 @@ class Scope:
     intent: str = ANY  # what is asked for; it modifies what is read, and is a column of its own in what is fed
 
 
+class FusionMode(StrEnum):
+    """How the channels' scores become one."""
+
+    RRF = "rrf"
+    RSF = "rsf"
+    LEARNED = "learned"
+
+
+class ResultUnit(StrEnum):
+    """What one result stands for."""
+
+    DOCUMENT = "document"
+    CHUNK = "chunk"
+
+
 class Repeats(StrEnum):
     """What becomes of results that a session was given before (RET-19)."""
 

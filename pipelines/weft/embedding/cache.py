@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.domain.matching import TermWeights
+from weft.domain.arrays import TermWeights
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 STORED = np.dtype("<f2")

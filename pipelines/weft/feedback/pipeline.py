@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from weft.domain.errors import BrokerUnavailableError
+from weft.domain.errors import BrokerUnavailableError, InvalidEventError
 from weft.feedback.events.authenticity import Authenticity
 from weft.feedback.fold.batch import Arrivals, arrived, divided
 from weft.feedback.fold.credit import RESPONSES, Attribute, unattributed
@@ -15,6 +15,7 @@ from weft.feedback.settings import FeedbackSettings
 from weft.feedback.store.state import PartitionState
 from weft.runtime.kafka.log import LogFacts, Record
 from weft.runtime.kafka.writer import partition_of
+from weft.runtime.traces import EventTraces
 
 POLL_TIMEOUT_S = 0.2
 """How long a poll waits for the first record."""
@@ -30,6 +31,7 @@ def advance(
     rules: FeedbackSettings,  # sizes, times and weights
     *,
     attribute: Attribute | None = None,  # says what responses rest on, where somebody can
+    traces: EventTraces | None = None,
 ) -> int:
     """Consume what the log holds next, at most one poll of it.
 
@@ -55,7 +57,7 @@ def advance(
         if records:
             end = source.highwater(partition)
             state = states[partition]
-            consume(records, facts, state, rules, skipped=skipped, log_end=end, attribute=attribute)
+            consume(records, facts, state, rules, skipped=skipped, log_end=end, attribute=attribute, traces=traces)
             positions.passed(partition, records[-1].offset + 1)
         if read_again is not None:
             source.seek(partition, read_again)
@@ -74,15 +76,20 @@ def consume(
     skipped: int = 0,  # offsets before and between the records that will never come; of all others a hole is counted
     log_end: int | None = None,
     attribute: Attribute | None = None,  # says what responses rest on, where somebody can
+    traces: EventTraces | None = None,
 ) -> None:
     """Apply one batch of one partition: all of it, or, when anything fails, nothing; in parts where it unlearns."""
     asked = _asked(rules, facts, state.partition)
     arrivals = arrived(records, max_bytes=rules.limits.event_bytes, authenticity=asked)
     for part in (portion for some in divided(arrivals) for portion in _portions(some, attribute)):
+        if traces is not None:
+            traces.begin()
         offsets = part.records.offsets
         with state.batch(facts, offsets[0], part, log_end=log_end) as batch:
             passed = min(skipped, offsets[-1] + 1 - batch.stored.next_offset - len(offsets))
             batch.commit(fold(batch.stored, part, rules, skipped=passed, attribute=attribute))
+        if traces is not None:
+            traces.applied(event.event_id for event in part.events if not isinstance(event, InvalidEventError))
         skipped -= passed
 
 

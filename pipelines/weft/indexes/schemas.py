@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from weft.domain.arrays import TermWeights
 from weft.domain.chunks import Chunk, ChunkLabel, Mention
 from weft.domain.documents import ContentType, Document, Domain, Rejection
 from weft.domain.ids import ContentHash
 from weft.domain.links import Link, LinkKind
-from weft.domain.matching import TermWeights
 
 
 def _required(name: str, kind: pa.DataType) -> pa.Field[Any]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from weft.catalog.catalog import Catalog
 from weft.indexes.builder import GenerationBuilder
-from weft.indexes.graph.build import unmet_relations
+from weft.indexes.graph.graph import unmet_relations
 from weft.indexes.manifest import seal_with
 from weft.ingestion.plan import (
     IndexPlan,

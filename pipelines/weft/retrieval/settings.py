@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -12,6 +11,8 @@ from pydantic import Field, model_validator
 from weft.domain.documents import Domain
 from weft.domain.links import RelationSource
 from weft.domain.ranking import Channel, Signal
+from weft.domain.ranking import FusionMode as FusionMode  # noqa: PLC0414  it is a value of settings as well
+from weft.domain.ranking import ResultUnit as ResultUnit  # noqa: PLC0414  likewise
 from weft.domain.sections import Count, NonNegative, Positive, Section, Share, Whole
 from weft.domain.understanding import Complexity, QueryType
 from weft.embedding.settings import CrossEncoderSettings
@@ -23,21 +24,6 @@ class OffValue:
     """The value at which the feature behind a setting is off: so an ablation finds it (EVA-9)."""
 
     value: object
-
-
-class FusionMode(StrEnum):
-    """How the channels' scores become one."""
-
-    RRF = "rrf"
-    RSF = "rsf"
-    LEARNED = "learned"
-
-
-class ResultUnit(StrEnum):
-    """What one result stands for."""
-
-    DOCUMENT = "document"
-    CHUNK = "chunk"
 
 
 class TypeSettings(Section):

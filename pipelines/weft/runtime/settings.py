@@ -60,3 +60,11 @@ class TrackingSettings(Section):
     """Where runs and learned versions are recorded."""
 
     uri: str  # any MLflow tracking URI; "" is SQLite in the store
+
+
+class ServeSettings(Section):
+    """What a service takes on at a time."""
+
+    waiting: int = Field(ge=1)
+    timeout_s: float = Field(gt=0)
+    requests_per_s: float = Field(gt=0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from weft.app.learned_page import LearnedPage, page_of
+from weft.app.views.learned_page import LearnedPage, page_of
 from weft.catalog.catalog import Catalog
 from weft.catalog.learned import LearnedState
 from weft.cli.main import main

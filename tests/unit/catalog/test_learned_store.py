@@ -180,3 +180,26 @@ def test_evidence_that_cannot_be_read_is_not_called_damaged(tmp_path: Path) -> N
     path.write_bytes(b"PAR1 and nothing that belongs there PAR1")
     with pytest.raises(CorruptionError, match="expected evidence"):
         read_evidence(path)
+
+
+def test_old_versions_go_and_what_matters_stays(catalog: Catalog) -> None:
+    """OPS-12: beyond the newest ones go; never what is live, what was live last, or what waits for its verdict."""
+    versions = []
+    for day in range(6):
+        stream(catalog, 0, used(day + 1))
+        versions.append(night(catalog))
+    catalog.make_live(versions[1])  # somebody rolls back
+    waiting = night(catalog, live=False)
+    before = catalog.live.evidence()
+    assert catalog.learned.prune(1) == [versions[0], *versions[2:5]]
+    assert catalog.learned.versions() == [versions[1], versions[5], waiting]
+    assert catalog.live.evidence() == before
+    assert catalog.learned.prune(1) == []
+
+
+def test_nothing_goes_before_a_version_was_live(catalog: Catalog) -> None:
+    """OPS-12: what waits may be the only one that holds what was learned."""
+    stream(catalog, 0, used(1))
+    waiting = night(catalog, live=False)
+    assert catalog.learned.prune(1) == []
+    assert catalog.learned.versions() == [waiting]

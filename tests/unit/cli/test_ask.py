@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher, having_said
 from tests.support.words_spoken import a_word
-from weft.cli.searches.ask import rank_changes
+from weft.retrieval.answer.changes import rank_changes
 
 PAGES = MemoryGeneration({"cache.md": ["red apple pie", "pie apple red"], "index.md": ["red"]})
 ASKED = a_query("red apple pie", principal="ada")

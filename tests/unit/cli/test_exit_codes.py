@@ -13,7 +13,20 @@ from weft.cli.commands import consolidate, reindex, update
 from weft.cli.console.options import run_job
 from weft.cli.registry import main
 from weft.cli.searches import search
-from weft.domain.errors import StoreError
+from weft.domain.errors import (
+    BrokerUnavailableError,
+    ConfigurationError,
+    CorruptionError,
+    MissingExtraError,
+    MissingTopicError,
+    ModelUnavailableError,
+    ServiceError,
+    ServiceUnreachableError,
+    StaleVersionError,
+    StoreError,
+    TrackingUnavailableError,
+    WeftError,
+)
 
 
 def works(count: int = 1) -> None:
@@ -34,6 +47,30 @@ def test_a_job_that_cannot_work_ends_with_1_and_one_line(capsys: pytest.CaptureF
     """Job contract."""
     assert run_job(refuses, []) == 1
     assert capsys.readouterr().err == "jobs.refuses: expected something, found nothing\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (BrokerUnavailableError, 75),
+        (MissingTopicError, 75),
+        (TrackingUnavailableError, 75),
+        (ServiceUnreachableError, 75),
+        (StaleVersionError, 75),
+        (ConfigurationError, 78),
+        (MissingExtraError, 78),
+        (ModelUnavailableError, 78),
+        (CorruptionError, 1),
+        (ServiceError, 1),
+    ],
+)
+def test_the_code_tells_what_a_restart_may_mend(kind: type[WeftError], code: int) -> None:
+    """OPS-10a: 75 is tried again by a unit, 78 waits for a person."""
+
+    def fails() -> None:
+        raise kind("expected something, found nothing")
+
+    assert run_job(fails, []) == code
 
 
 def writes(where: str) -> None:

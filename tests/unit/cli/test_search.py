@@ -13,7 +13,7 @@ import typer
 from tests.support.feedback_publisher import MemoryPublisher
 from tests.support.printed import print_answer
 from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
-from weft.cli.searches import search
+from weft.cli.searches import here, search
 from weft.domain.errors import SourceError
 from weft.domain.event_fields import MOST_SHOWN
 from weft.domain.events import Impression
@@ -30,7 +30,7 @@ def test_a_line_of_queries_ends_where_a_line_ends(tmp_path: Path, text: str, enc
     records = [{"_id": "q1", "text": text}, {"_id": 2, "text": "b"}]
     path = tmp_path / "queries.jsonl"
     path.write_bytes("\r\n".join(json.dumps(each, ensure_ascii=False) for each in records).encode(encoding))
-    assert list(search._read(path)) == [("q1", text), ("2", "b")]
+    assert list(here._read(path)) == [("q1", text), ("2", "b")]
 
 
 @pytest.mark.parametrize("line", ['{"a":' * 100_000, '{"_id": "1", "text": null}', '{"_id": [], "text": "a"}', "{"])
@@ -38,7 +38,7 @@ def test_a_line_that_is_no_query_is_named(tmp_path: Path, line: str) -> None:
     """RET-21: in one line, and nothing is made up of it."""
     path = tmp_path / "queries.jsonl"
     path.write_text(f"a query\n{line}\nanother\n", encoding="utf-8")
-    (_, text), refused, (_, after) = search._read(path)  # type: ignore[misc]
+    (_, text), refused, (_, after) = here._read(path)  # type: ignore[misc]
     assert (text, after) == ("a query", "another")
     assert isinstance(refused, SourceError)
     assert re.search(r"queries.jsonl:2: expected .* found", str(refused))
@@ -48,7 +48,7 @@ def test_a_query_whose_id_came_before_is_named(tmp_path: Path) -> None:
     """RET-21, EVA-5: of two answers under one id none could be told from the other."""
     path = tmp_path / "queries.jsonl"
     path.write_text('{"_id": 1, "text": "a"}\n{"_id": "1", "text": "b"}\n{"_id": "2", "text": "c"}\n')
-    first, refused, last = search._read(path)
+    first, refused, last = here._read(path)
     assert (first, last) == (("1", "a"), ("2", "c"))
     assert "queries.jsonl:2: expected every query once, found '1' again, as in line 1" in str(refused)
 
@@ -59,7 +59,7 @@ def test_a_line_in_braces_is_text_where_the_file_is_no_json_lines(tmp_path: Path
     lines = ['{"_id": "q1", "text": "a"}', "{% raw %}", "{"]
     path = tmp_path / name
     path.write_text("\n".join(lines))
-    assert [text for _, text in search._read(path)] == lines  # type: ignore[misc]
+    assert [text for _, text in here._read(path)] == lines  # type: ignore[misc]
 
 
 def test_a_file_without_one_query_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,7 +88,7 @@ def an_answer(results: int, query_id: str) -> Answer:
 def test_more_results_than_an_event_tells_of_are_told_up_to_there() -> None:
     """FBK-2: what was asked for with a large -k is an impression that updaters take."""
     answer, topic = an_answer(MOST_SHOWN + 20, "q1"), MemoryPublisher()
-    search.tell([answer], FeedbackProducer(topic))
+    here.tell([answer], FeedbackProducer(topic))
     (event,) = topic.events
     assert isinstance(event, Impression)
     assert [each.content_hash for each in event.results] == [each.content_hash for each in answer.results[:MOST_SHOWN]]
@@ -98,7 +98,7 @@ def test_more_results_than_an_event_tells_of_are_told_up_to_there() -> None:
 def test_an_answer_that_is_no_event_does_not_take_others_along(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """FBK-2: a name that no event can carry costs its own impression, and is told."""
     topic = MemoryPublisher()
-    search.tell([an_answer(2, name), an_answer(2, "q2")], FeedbackProducer(topic))
+    here.tell([an_answer(2, name), an_answer(2, "q2")], FeedbackProducer(topic))
     assert [json.loads(value)["query_id"] for value in topic.values] == ["q2"]
     assert capsys.readouterr().err == "1 of 2 answers are not in the feedback topic\n"
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ def small_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         archive.writestr("config.json", "{}")
         archive.writestr("1_Pooling/config.json", "{}")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
-    monkeypatch.setattr(models, "_BUNDLED_PACKAGE", "bundled_model")
+    monkeypatch.setattr(models, "BUNDLED_MODEL", replace(models.BUNDLED_MODEL, package="bundled_model"))
     return package
 
 

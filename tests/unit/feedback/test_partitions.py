@@ -14,7 +14,7 @@ from tests.support.feedback_events import RULES, explicit, impression, records, 
 from tests.support.feedback_source import FakeLog, FakeSource
 from tests.support.folded_evidence import digest_of_stores
 from tests.support.session_store import Partition, judged, phase
-from weft.cli.commands.partitions import states
+from weft.cli.console.partitions import states
 from weft.domain.errors import CorruptionError, StoreError
 from weft.feedback.run.metrics import partition_progress
 from weft.feedback.run.partitions import partition_folder, partitions_in, states_in

@@ -8,8 +8,7 @@ import pytest
 
 from tests.support.graphs import Part, a_file, a_graph, edges
 from weft.domain.links import CAUSAL, Link, LinkKind
-from weft.indexes.graph.build import unmet_relations
-from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind
+from weft.indexes.graph.graph import RELATIONS, Direction, EdgeKind, unmet_relations
 
 
 def a_page(uri: str, *relations: tuple[LinkKind, str], **facts: object) -> Part:

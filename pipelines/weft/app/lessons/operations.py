@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weft.app.lessons.view import lesson_document, noted
 from weft.app.producer import acknowledged_producer
 from weft.domain.errors import BrokerUnavailableError, InvalidLessonError, StoreError
 from weft.domain.events import LessonChange, LessonEvent, LessonOutcome
@@ -65,6 +66,13 @@ def lesson_of(beliefs: LessonBeliefs, name: str) -> LessonBelief:
             " what was just said is there within a second or two, while the updaters run"
         )
     return belief
+
+
+def lesson_page(beliefs: LessonBeliefs, name: str) -> dict[str, Any]:
+    """The lesson whose id begins so, what is believed of it and why, and its history, in JSON's own types."""
+    belief = lesson_of(beliefs, name)
+    history = [noted(each) for each in beliefs.history(belief.id)]
+    return {**lesson_document(belief, beliefs.lesson(belief.id)), "history": history}
 
 
 def after(settings: Settings, evidence: Evidence, event: LessonEvent) -> LessonBeliefs:

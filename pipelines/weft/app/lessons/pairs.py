@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.app.lessons.operations import id_made_of, lesson_sender, say_operations
+from weft.app.lessons.view import lesson_document, to_review
 from weft.domain.errors import BrokerUnavailableError, ConfigurationError
 from weft.domain.lesson import Lesson
 from weft.learning.lessons.beliefs import LessonBeliefs
@@ -43,6 +44,7 @@ class LessonPair:
     def as_fields(self) -> dict[str, Any]:
         """Plain values by name, as JSON holds them."""
         facts = {"id": self.lesson.id, "content": self.lesson.content, "relation": self.comparison.relation.value}
+        facts |= {"says": self.says, "why": self.comparison.why}
         return {**facts, "other": self.other.id, "other_content": self.other.content, "can": self.commands}
 
 
@@ -57,6 +59,17 @@ def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPai
         if frozenset({one.id, other.id}) not in settled:
             best, rest = sorted((one, other), key=lambda each: (-p_good[each.id], each.id))
             yield LessonPair(rest, best, comparison)
+
+
+def reviewed(beliefs: LessonBeliefs, settings: Settings, limit: int) -> dict[str, Any]:
+    """Lessons and pairs that a person could decide on, at most `limit` of each, and how many there are."""
+    open_, pairs = to_review(beliefs), list(open_pairs(beliefs, settings))
+    return {
+        "lessons": [lesson_document(*row) for row in open_[:limit]],
+        "pairs": [pair.as_fields() for pair in pairs[:limit]],
+        "open": len(open_),
+        "open_pairs": len(pairs),
+    }
 
 
 def tend_lessons(

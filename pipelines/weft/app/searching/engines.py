@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.catalog.catalog import Catalog
 from weft.consolidation.probes import BUNDLED, probes
@@ -20,7 +20,6 @@ from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.embedding.question_vectors import QuestionVectors
 from weft.evaluation.replay.caching import CachingEncoder
 from weft.evaluation.replay.masking import MaskedGeneration, Masks, masked
-from weft.ingestion.questions import StoredQuestion
 from weft.lessons.prompt import MOST_LESSONS
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache
@@ -29,10 +28,14 @@ from weft.retrieval.snapshot.live import CatalogSource
 from weft.retrieval.snapshot.ports import SessionMemories
 from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from weft.runtime.clock import Clock, system_clock
+from weft.runtime.extras import extras_named
 from weft.runtime.process import FREED_BYTES, keep_freed_memory, linear_algebra_threads, uncollected
 from weft.runtime.storage.files import files_below
 from weft.runtime.storage.sqlite import blob_key
 from weft.settings import Settings
+
+if TYPE_CHECKING:
+    from weft.ingestion.questions import StoredQuestion  # whose room takes the extra `index`
 
 PRODUCT_THREADS = 1
 """Of one product of vectors, while a job searches: more halve the searches a second on two cores."""
@@ -72,7 +75,8 @@ def load_engines(settings: Settings) -> Engines:
     pairs, precisions = load_pair_encoder(cross_encoder, embedding.device, **threads), precisions_of(embedding)
     queries, terms = [each.queries for each in encoders], None
     if embedding.sparse.model:
-        load_terms = pkgutil.resolve_name(f"{SPARSE_MODULE}:load_for_queries")
+        with extras_named():
+            load_terms = pkgutil.resolve_name(f"{SPARSE_MODULE}:load_for_queries")
         queries[0], terms = load_terms(embedding.model_copy(update=threads), encoders[0])
     return Engines(queries, terms, pairs, precisions=precisions, contents=encoders)
 
@@ -191,3 +195,17 @@ def masking_engines(questions: Sequence[StoredQuestion]) -> LoadEngines:
         return replace(engines, encoders=[CachingEncoder(each) for each in engines.encoders], over=over)
 
     return load
+
+
+def alone(settings: Settings) -> Settings:
+    """The settings for one of many processes: side by side are the processes, not threads of them."""
+    one = {"threads": 1}
+    embedding, threads = settings.embedding, dict.fromkeys(("encode_threads", "channel_threads"), 1)
+    return settings.model_copy(
+        update={
+            "embedding": embedding.model_copy(
+                update={**one, "further": tuple({**each, **one} for each in embedding.further)}
+            ),
+            "retrieval": settings.retrieval.model_copy(update=threads),
+        }
+    )

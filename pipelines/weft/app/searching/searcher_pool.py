@@ -18,7 +18,7 @@ from typing import TypeAlias, TypeVar
 
 import msgspec
 
-from weft.app.searching.engines import LoadEngines, load_engines, source_of
+from weft.app.searching.engines import LoadEngines, alone, load_engines, source_of
 from weft.app.searching.views import OpenViews, View
 from weft.domain.ids import GenerationId
 from weft.domain.ranking import Answer, Query, ScoredResults
@@ -74,8 +74,8 @@ class SearchProcess:
             self._searchers.clear()  # over no view, as long as these cannot be opened
             self._undo.close()
             with ExitStack() as undo:
-                alone = [replace(each, settings=_alone(each.settings)) for each in (view.get() for view in views)]
-                opened = undo.enter_context(self._views.opened(alone))
+                single = [replace(each, settings=alone(each.settings)) for each in (view.get() for view in views)]
+                opened = undo.enter_context(self._views.opened(single))
                 gc.disable()  # no answer outlives its batch: garbage is looked for between batches alone
                 self._undo = undo.pop_all()
             self._searchers = {view.key: searcher for view, searcher in zip(views, opened, strict=True)}
@@ -191,17 +191,3 @@ def unpacked(pack: bytes | list[T], decoder: msgspec.msgpack.Decoder[list[T]]) -
         return pack
     with uncollected():
         return decoder.decode(pack)
-
-
-def _alone(settings: Settings) -> Settings:
-    """The settings for one of many processes: side by side are the processes, not threads of them."""
-    one = {"threads": 1}
-    embedding, threads = settings.embedding, dict.fromkeys(("encode_threads", "channel_threads"), 1)
-    return settings.model_copy(
-        update={
-            "embedding": embedding.model_copy(
-                update={**one, "further": tuple({**each, **one} for each in embedding.further)}
-            ),
-            "retrieval": settings.retrieval.model_copy(update=threads),
-        }
-    )

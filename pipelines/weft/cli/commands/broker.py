@@ -3,7 +3,7 @@
     weft broker [--port 9092]
 
 In production weft talks to Apache Kafka; every job takes `--bootstrap`, or `kafka.bootstrap` in the configuration.
-Exit codes: 0 stopped by SIGTERM or SIGINT, 1 with a reason (no answer, port taken, it died), 2 usage.
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1, 75 or 78 with a reason (no answer, port taken, it died), 2 usage.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 Queries of the query log are asked again for the gate, where there are any. Retrieval is measured before and after, on
 judged questions and on the store's own; MLflow draws it over nights. It can be killed at any instant and started again:
 the next run finishes what was begun. `--dry-run` finds everything out and changes nothing. `--adopt` takes over what
-another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1 with a reason (no MLflow,
-no store or a damaged one, taken over before), 2 usage.
+another store learned, as after a move to another topic. Exit codes: 0 done or nothing new, 1, 75 or 78 with a reason
+(no MLflow, no store or a damaged one, taken over before), 2 usage.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import typer
 
 from weft.app.log_evaluation import ringing
 from weft.app.night import asking_night, run_night
+from weft.app.retention import prune
+from weft.app.views.status import note_night
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, run_job
 from weft.cli.console.output import Result
@@ -28,6 +30,7 @@ from weft.cli.console.terminal import note, warn
 from weft.cli.reports.indexing import watch_lines
 from weft.consolidation.candidate import Adopted, learned_by
 from weft.consolidation.night import Night, NightStep
+from weft.runtime.clock import system_clock
 from weft.settings import Settings, require_store
 
 
@@ -44,6 +47,9 @@ def consolidate(
     with asking_night(settings, waits=note, watch=watch_lines()) as night:
         summary = run_visibly(night, dry_run=dry_run, adopted=adopted)
     alarms = ringing(settings)
+    if not dry_run:
+        note_night(Path(settings.storage.root), summary, alarms, at=system_clock())
+        prune(settings)
     for alarm in alarms:
         warn(f"⚠ {alarm.name}: {alarm.says}")
     return Result([{**summary, "alarms": [alarm.as_json() for alarm in alarms]}], [])

@@ -11,9 +11,9 @@ from typing import Annotated
 
 import typer
 
-from weft.cli.commands.partitions import states
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, command
 from weft.cli.console.output import Result, rows
+from weft.cli.console.partitions import states
 from weft.cli.console.terminal import moment
 from weft.feedback.publish.dead_letters import envelope, replayed
 from weft.feedback.store.report import PartitionReport

@@ -3,49 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing, nullcontext
 from dataclasses import asdict, replace
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Column
 
-from weft.app.learned_page import page_of
 from weft.app.tracking import tracking_of
+from weft.app.views.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
+from weft.app.views.learned_page import live_page
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows
 from weft.consolidation import champion
 from weft.domain.errors import StoreError
-from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
-from weft.indexes.generation import Generation
-from weft.learning.beliefs import Beliefs, believed, read_beliefs
-from weft.learning.evidence import Evidence
-from weft.learning.parts import LearnedVersion
+from weft.domain.ids import PRIORS_VERSION, VersionName
 from weft.learning.priors import Priors
-from weft.learning.reading import BeliefChange, Reading, moves, read_all
-from weft.retrieval.answer.trace import snippet
+from weft.learning.reading import BeliefChange, Reading, moves
 from weft.runtime.clock import stamp, system_clock
 from weft.runtime.pages import number
 from weft.runtime.process import login
-
-
-class FamilyName(StrEnum):
-    """Kinds of beliefs, as `Reading.family` names them."""
-
-    WEIGHT = "weight"
-    INTENT = "intent"
-    DECAY = "decay"
-    THRESHOLD = "threshold"
-    QUALITY = "quality"
-    TRUST = "trust"
-    LESSON = "lesson"
-    SIZE = "size"
-    EXAMINATION = "examination"
-
 
 Version = Annotated[str, typer.Argument(help="A learned version, `live`, or `priors`.")]
 Family = Annotated[FamilyName | None, typer.Option("--family", help="Only beliefs of this kind.")]
@@ -55,9 +33,7 @@ By = Annotated[str | None, typer.Option("--by", help="Who says so; default the n
 
 learned = typer.Typer(no_args_is_help=True, help="What was learned: versions, beliefs, and how they changed.")
 
-LIVE, PRIORS = "live", "priors"
 _FIGURES = ("mean", "interval", "observations", "confidence")
-_SHOWN = 100  # characters of a content
 _REPORT = "report.html"  # among the artifacts of a night's run
 
 
@@ -94,7 +70,7 @@ def show(
     """Every belief, with its interval, the observations behind it, and the level it comes from."""
     settings, catalog = options.opened()
     return rows(
-        _readings(catalog, settings.priors, version, family, scope),
+        readings_of(catalog, settings.priors, version, family, scope),
         document=asdict,
         columns=_columns("family", "scope", "parameter", *_FIGURES, "level"),
         texts=lambda reading: (*reading.key, *_figures(reading), reading.level),
@@ -113,12 +89,12 @@ def diff(
 ) -> Result:
     """What is believed differently, the surest change first: `sure` is the probability that it moved that way."""
     settings, catalog = options.opened()
-    old, new = (_readings(catalog, settings.priors, version, family, scope) for version in (before, after))
+    old, new = (readings_of(catalog, settings.priors, version, family, scope) for version in (before, after))
     changes = moves(old, new, level=settings.priors.interval.level)
     shown = rows(
         sorted(changes, key=_is_unseen),
         before=[_beyond_chance(changes)],
-        document=_move_as_json,
+        document=change_as_json,
         columns=_columns("family", "scope", "parameter", before, after, "change", "sure"),
         texts=lambda move: (
             *move.key,
@@ -127,7 +103,7 @@ def diff(
             f"{move.certainty:.0%}",
         ),
     )
-    return replace(shown, records=map(_move_as_json, changes))
+    return replace(shown, records=map(change_as_json, changes))
 
 
 @learned.command()
@@ -149,12 +125,7 @@ def page(
 
 def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
     """Write the page of one learned version, or of what is live, beside another, or the priors."""
-    (new, evidence), (old, _) = (_beliefs(catalog, priors, each) for each in (version, since))
-    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
-    title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
-    nothing_live = catalog.pointer().generation is None
-    with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
-        shown = page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
+    shown = live_page(catalog, priors, version=version, since=since)
     out.write_text(shown.html(), encoding="utf-8")
 
 
@@ -237,7 +208,7 @@ def history(
     readings: list[tuple[str, Reading]] = [
         (version, reading)
         for version in (*catalog.learned.versions(), LIVE)
-        for reading in _readings(catalog, settings.priors, version, family, scope)
+        for reading in readings_of(catalog, settings.priors, version, family, scope)
         if reading.parameter == parameter
     ]
     if not readings:
@@ -248,47 +219,6 @@ def history(
         columns=_columns("family", "scope", "version", *_FIGURES),
         texts=lambda row: (row[1].family, row[1].scope, row[0], *_figures(row[1])),
     )
-
-
-def _readings(
-    catalog: Catalog, priors: Priors, version: str, family: FamilyName | None, scope: str | None
-) -> list[Reading]:
-    """The beliefs of a version that are of the family, and whose scope begins so."""
-    beliefs, _ = _beliefs(catalog, priors, version)
-    return [
-        reading
-        for reading in read_all(beliefs, priors, beliefs.scopes())
-        if family in (None, reading.family) and reading.scope.startswith(scope or "")
-    ]
-
-
-def _beliefs(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:
-    """Beliefs of a version as they were read when it was made, of what is live, and of priors alone, now; from what."""
-    if version in {PRIORS, PRIORS_VERSION}:
-        return read_beliefs(priors, Evidence(), now=system_clock()), Evidence()
-    pointer = catalog.pointer()
-    name = pointer.learned if version == LIVE else VersionName(version)
-    state = None if name is None else catalog.learned.read(name)
-    if version == LIVE or state is None:
-        evidence, now = catalog.live.evidence(pointer), system_clock()
-    else:
-        evidence, now = state.evidence, state.created_at
-    return believed(priors, LearnedVersion(evidence, {} if state is None else state.parts), now=now), evidence
-
-
-_HASH = 64  # digits of a content's
-
-
-def content_names(generation: Generation | None, hashes: Sequence[ContentHash]) -> list[str]:
-    """Where contents, or what they became, stand and how they begin; of those that are gone, the hash."""
-    names = {each: each[:12] if len(each) == _HASH else str(each) for each in hashes}
-    if generation is not None:
-        rows = {each: row for each in hashes if (row := generation.chunks.row_now(each)) is not None}
-        for each, content in zip(rows, generation.chunks.contents(list(rows.values())), strict=True):
-            place = content.occurrences[0]
-            start = snippet(content.text, "", _SHOWN)
-            names[each] = f"{place.uri}:{place.label.start_line}  {start}"
-    return [names[content_hash] for content_hash in hashes]
 
 
 def _is_unseen(change: BeliefChange) -> bool:
@@ -308,17 +238,6 @@ def _beyond_chance(changes: Sequence[BeliefChange]) -> str:
     if not sure:
         return f"nothing moved beyond chance; {len(changes)} beliefs moved within it, the surest first"
     return f"{sure} of {len(changes)} changes are beyond chance, the surest first"
-
-
-def _move_as_json(move: BeliefChange) -> dict[str, Any]:
-    return {
-        **dict(zip(("family", "scope", "parameter"), move.key, strict=True)),
-        "before": move.before and move.before.mean,
-        "after": move.after and move.after.mean,
-        "change": move.change,
-        "certainty": move.certainty,
-        "beyond_chance": move.beyond_chance,
-    }
 
 
 def _columns(*names: str) -> list[Column]:

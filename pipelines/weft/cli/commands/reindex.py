@@ -9,15 +9,14 @@
 
 Sources that the configuration declares (`sources:`) are read, too; one of them that cannot be read costs itself: its
 documents stay as they were, and the exit code is 1. A source that was live and is not named any more takes its
-documents along only where that is confirmed, or with `--drop`.
-A source is a folder, a file, a BEIR corpus (`.jsonl`, `.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this
-on the cluster's head: give absolute paths. Every host of the cluster must see the store and the sources; otherwise
-nothing changes. Documents that the live generation holds already are taken from it; content that is live already
-is not published again. Chunks keep the sizes that the live generation was cut with, unless settings state others, or
-with `--resize`, by which documents whose sizes moved are cut and embedded anew. `--full` makes everything anew: it
-forgets cached vectors and entities and publishes in any case. A run that fails or is killed changes nothing, and can be
-started again.
-Exit codes: 0 the content is live, 1 with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
+documents along only where that is confirmed, or with `--drop`. A source is a folder, a file, a BEIR corpus (`.jsonl`,
+`.jsonl.gz`) or a table (`.parquet`). `ray job submit` runs this on the cluster's head: give absolute paths. Every host
+of the cluster must see the store and the sources; otherwise nothing changes. Documents that the live generation holds
+already are taken from it; content that is live already is not published again. Chunks keep the sizes that the live
+generation was cut with, unless settings state others, or with `--resize`, by which documents whose sizes moved are cut
+and embedded anew. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any case. A
+run that fails or is killed changes nothing, and can be started again. Exit codes: 0 the content is live, 1, 75 or 78
+with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
 """
 
 from __future__ import annotations

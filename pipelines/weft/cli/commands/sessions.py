@@ -11,9 +11,9 @@ import typer
 from weft.app.producer import acknowledged_producer
 from weft.catalog.catalog import Catalog
 from weft.catalog.live import Reach
-from weft.cli.commands.partitions import states
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, command
 from weft.cli.console.output import Result, indented, rows
+from weft.cli.console.partitions import states
 from weft.cli.console.terminal import moment
 from weft.domain.errors import StoreError
 from weft.domain.ids import VersionName

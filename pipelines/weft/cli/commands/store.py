@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
+from weft.app.retention import prune
 from weft.catalog.store_id import STORE_FILE
-from weft.cli.console.options import command
+from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import refused
 from weft.runtime.storage.locks import users_of
 
-store = typer.Typer(no_args_is_help=True, help="Move a store to another folder.")
+store = typer.Typer(no_args_is_help=True, help="Move a store to another folder, or remove what is old of it.")
 
 _MARKS = (STORE_FILE, "generations", "learned")  # one of which every store has, however old it is
 
@@ -54,6 +55,16 @@ def moved(folder: Annotated[Path, typer.Argument(help="The folder that it is in 
     _require_store(folder)
     _require_quiet(folder)
     return _put_right(folder)
+
+
+@store.command("prune")
+@command
+def prune_store(options: CommonOptions) -> Result:
+    """Remove old generations and learned versions, as `storage.keep_generations` says; nights do the same."""
+    settings, _ = options.opened()
+    removed = prune(settings)
+    lines = [f"removed {kind}: {', '.join(names)}" for kind, names in removed.items() if names]
+    return Result([{kind: list(names) for kind, names in removed.items()}], lines or ["nothing to remove"])
 
 
 def _put_right(folder: Path) -> Result:

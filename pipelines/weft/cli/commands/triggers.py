@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from weft.app.producer import acknowledged_producer
+from weft.app.views.beliefs import content_names
 from weft.catalog.catalog import Catalog
-from weft.cli.commands.learned import content_names
 from weft.cli.console.options import Bootstrap, CommonOptions, Limit, Principal, command
 from weft.cli.console.output import Result, rows
 from weft.domain.errors import StoreError

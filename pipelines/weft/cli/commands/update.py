@@ -5,8 +5,8 @@
 Without `--until-caught-up` it runs until SIGTERM or SIGINT. It can be killed at any instant and started again: every
 event counts exactly once. The folder of the store must be there: `weft index` makes one, and so does `mkdir`, where
 events are to be learned from before anything is indexed. `--accept-loss` gives up what the log has lost unread by the
-time of the start. Every host of the cluster must see the store. Exit codes: 0 done, 1 with a reason (no store, wrong
-log, no broker, partition taken over), 2 usage.
+time of the start. Every host of the cluster must see the store. Exit codes: 0 done, 1, 75 or 78 with a reason (no
+store, wrong log, no broker, partition taken over), 2 usage.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from weft.feedback.run.updater import PartitionProgress
 from weft.feedback.settings import MS, WITHOUT_KEY
 from weft.feedback.store.report import Acceptance
 from weft.runtime.clock import system_clock
+from weft.runtime.extras import installed
 from weft.runtime.process import login
 from weft.runtime.settings import HTTP_TIMEOUT_S
 from weft.settings import Settings, keep_settings, require_store
@@ -62,7 +63,10 @@ def update(
     options: CommonOptions,
     bootstrap: Bootstrap = None,
     until_caught_up: Annotated[bool, typer.Option("--until-caught-up", help="Stop when the log is consumed.")] = False,
-    local: Annotated[bool, typer.Option("--local", help="One updater in this process, without Ray.")] = False,
+    local: Annotated[
+        bool,
+        typer.Option("--local", help="One updater in this process, without Ray; so it is where Ray is not installed."),
+    ] = False,
     accept_loss: Annotated[
         bool, typer.Option("--accept-loss", help="Count records that the log lost unread, and go on without them.")
     ] = False,
@@ -75,6 +79,12 @@ def update(
     paces, connection = EventRates(), ConnectionLog(settings)
     if settings.feedback.key is None:
         log.warning(WITHOUT_KEY)
+    if not (local or installed("ray")):
+        log.warning("Ray is not installed: one updater runs in this process, as with --local")
+        local = True
+    follows = not until_caught_up and installed("mlflow")
+    if not (until_caught_up or follows):
+        log.warning("MLflow is not installed: the champion alias is not followed; the extra `night` brings it")
 
     def show(progress: Sequence[PartitionProgress]) -> None:
         if not connection.has_begun:  # not before: a process that could not start changes nothing
@@ -91,7 +101,7 @@ def update(
             until_caught_up=until_caught_up,
             stop=_stopped_by_signals(),
             on_progress=show,
-            on_tick=follower.tick if not until_caught_up else lambda: None,
+            on_tick=follower.tick if follows else lambda: None,
             acceptance=Acceptance(f"{login()}@{socket.gethostname()}", started_ms) if accept_loss else None,
         )
     follower.close(HTTP_TIMEOUT_S)

@@ -10,17 +10,49 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import typer
 
-from weft.domain.errors import WeftError
+from weft.domain.errors import (
+    BrokerUnavailableError,
+    ConfigurationError,
+    MissingExtraError,
+    ModelUnavailableError,
+    ServiceUnreachableError,
+    StaleVersionError,
+    TrackingUnavailableError,
+    WeftError,
+)
+from weft.runtime.extras import extras_named
 
 INTERRUPTED = 130
 """The exit code of what SIGINT ended, as shells have it; SIGTERM ends it as well."""
 
+RESTART_HELPS, PERSON_NEEDED = 75, 78
+"""Exit codes of what may be otherwise the next time, and of what will be the same: sysexits' TEMPFAIL and CONFIG."""
+
 _STDERR = 2
+_PASSING = (BrokerUnavailableError, TrackingUnavailableError, ServiceUnreachableError, StaleVersionError)
+_STATED = (ConfigurationError, MissingExtraError, ModelUnavailableError)
+
+
+class ImportedCommands(Mapping[str, Any]):
+    """Commands by name; each is imported when it is looked up."""
+
+    def __init__(self, load: Callable[[str], Any], names: Collection[str]) -> None:
+        self._load = load
+        self._names = names
+
+    def __getitem__(self, name: str) -> Any:
+        return self._load(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 def as_command(function: Callable[..., Any], name: str | None = None) -> Any:
@@ -34,13 +66,13 @@ def exit_code(name: str, run: Callable[[], object]) -> int:
     """Run a command line and say why where it ends early; SIGTERM ends it as SIGINT does."""
     open_streams()
     try:
-        with _terminated_as_interrupted():
+        with _terminated_as_interrupted(), extras_named():
             run()
     except (WeftError, OSError) as error:
         from weft.cli.console.terminal import refusal  # noqa: PLC0415  .04 s: rich, which the help does without
 
         sys.stderr.write(refusal(name, error))
-        return 1
+        return code_of(error)
     except SystemExit as end:  # how typer ends: 0 done, 2 after it explained wrong usage, 130 after Ctrl-C
         if end.code == INTERRUPTED:
             sys.stderr.write(f"{name}: interrupted\n")
@@ -49,6 +81,13 @@ def exit_code(name: str, run: Callable[[], object]) -> int:
         sys.stderr.write(f"{name}: interrupted\n")
         return INTERRUPTED
     return 0
+
+
+def code_of(error: WeftError | OSError) -> int:
+    """The exit code of what a command ended with; 1 where neither a restart nor a setting is known to help."""
+    if isinstance(error, _PASSING):
+        return RESTART_HELPS
+    return PERSON_NEEDED if isinstance(error, _STATED) else 1
 
 
 def open_streams() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +14,7 @@ import typer
 from weft.app.lessons.forgetting import forget_in_versions, what_remains
 from weft.app.lessons.operations import (
     OPS,
+    LessonSender,
     after,
     apply_operations,
     ensure_store_and_topic,
@@ -24,9 +25,11 @@ from weft.app.lessons.operations import (
 )
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
-from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command
+from weft.cli.console.options import Bootstrap, CommonOptions, Principal, ServedOptions, command
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, reading
+from weft.cli.lessons.listing import LessonArgument, Session
+from weft.client.publisher import HttpPublisher
 from weft.domain.errors import InvalidLessonError
 from weft.domain.events import LessonChange, LessonEvent, LessonOutcome
 from weft.domain.lesson import (
@@ -41,14 +44,15 @@ from weft.domain.lesson import (
     one_line,
 )
 from weft.feedback.events.lesson_events import lesson_text
+from weft.feedback.events.producer import FeedbackProducer
 from weft.feedback.run.partitions import states_in
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs
 from weft.lessons.duplicates import ConflictChecker
 from weft.lessons.gate import in_english, problem_of
 from weft.lessons.manager import LessonOperation, OperationKind
+from weft.runtime.process import speaker_of
 from weft.settings import Settings, require_store
 
-LessonArgument = Annotated[str, typer.Argument(help="Id of a lesson; its first digits are enough.")]
 _LONGEST_WHY = 2_000
 _REFUSED = {"sensitive", "never_met"}  # whoever says it; other problems are named, and it is said all the same
 _MOST_LOOKED_AT = 10_000  # lessons: a quarter of a second
@@ -65,9 +69,6 @@ def _reason(why: str | None) -> str | None:
 
 
 Why = Annotated[str | None, typer.Option("--why", help="In words, for whoever looks at its history.", callback=_reason)]
-Session = Annotated[
-    str | None, typer.Option("--session", help="The conversation that it was said in; default one of the lesson's own.")
-]
 
 Say = Callable[[dict[str, Any], LessonBelief], LessonEvent]
 """Makes an event about a lesson, of what every event carries."""
@@ -76,7 +77,7 @@ Say = Callable[[dict[str, Any], LessonBelief], LessonEvent]
 @command
 def add(
     text: Annotated[str, typer.Argument(help="What to do, or not to, in one line.")],
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     section: Annotated[str, typer.Option("--section", help="What it is about, such as testing.")] = "general",
     source: Annotated[LessonSource, typer.Option("--source", help="Where it comes from.")] = LessonSource.OTHER,
@@ -123,7 +124,7 @@ def add(
     parent = None
     if revises is not None:
         parent = lesson_of(live_lessons(Catalog(require_store(settings)), settings), revises).id
-    with first_event_notes(settings), lesson_sender(settings, principal, session) as sender:
+    with sender_for(options, settings, (principal, session, bootstrap), first=True) as sender:
         of, by, stated = sender.session_of(lesson.id), sender.principal, lesson_text(lesson)
         op: Literal["add", "revise"] = "add" if parent is None else "revise"
         event = sender.producer.say(
@@ -148,6 +149,30 @@ def _warn(lesson: Lesson, beliefs: LessonBeliefs, settings: Settings) -> None:
         note(f"weft: {_conflict_note(lesson, other)}")
 
 
+Saying = tuple[str | None, str | None, str | None]
+"""By whom, in which session, to which broker."""
+
+
+@contextmanager
+def sender_for(
+    options: ServedOptions, settings: Settings, saying: Saying, *, first: bool = False
+) -> Iterator[LessonSender]:
+    """Whoever says something, to the service of the store where one runs that takes feedback, else to the broker.
+
+    Args:
+        first: Whether it may be the first thing that is said of all: then a store and a topic are made for it.
+    """
+    principal, session, bootstrap = saying
+    if (client := options.service({"--bootstrap": bootstrap}, feedback=True)) is not None:
+        with client:
+            producer = FeedbackProducer(HttpPublisher(client), key=settings.feedback.key)
+            yield LessonSender(producer, speaker_of(principal), session)
+            producer.flush()
+        return
+    with first_event_notes(settings) if first else nullcontext(), lesson_sender(settings, principal, session) as sender:
+        yield sender
+
+
 @contextmanager
 def first_event_notes(settings: Settings) -> Iterator[None]:
     """Says what was made for the first thing that is said of all, and how agents are told it."""
@@ -163,7 +188,7 @@ def first_event_notes(settings: Settings) -> Iterator[None]:
 def merge(
     lesson: LessonArgument,
     into: Annotated[str, typer.Argument(help="Id of the lesson that means the same, and stays.")],
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     why: Why = None,
     principal: Principal = None,
@@ -179,7 +204,7 @@ def merge(
 def apart(
     lesson: LessonArgument,
     other: Annotated[str, typer.Argument(help="Id of the lesson that does not mean the same.")],
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     why: Why = None,
     principal: Principal = None,
@@ -224,7 +249,7 @@ def _say_remains(erased: Mapping[str, int], remains: Mapping[str, str]) -> None:
 @command
 def apply(
     file: Annotated[Path, typer.Argument(help="JSON lines, an operation each; - reads them from stdin.")],
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     principal: Principal = None,
     session: Session = None,
@@ -242,7 +267,7 @@ def apply(
     beliefs = live_lessons(Catalog(require_store(settings)), settings)
     applied = apply_operations(read.operations, beliefs, settings)
     if applied.accepted and not dry_run:
-        with lesson_sender(settings, principal, session) as sender:
+        with sender_for(options, settings, (principal, session, bootstrap)) as sender:
             say_operations(sender, applied.accepted)
     errors = sorted([*read.errors, *applied.errors], key=lambda each: each.index)
     outcome = {
@@ -265,7 +290,7 @@ def _word(help_: str, say_of: Callable[[CommonOptions, str | None], Say]) -> Cal
 
     def word(
         lesson: LessonArgument,
-        options: CommonOptions,
+        options: ServedOptions,
         *,
         why: Why = None,
         principal: Principal = None,
@@ -329,16 +354,15 @@ COMMANDS: Mapping[str, Callable[..., None]] = {
 
 
 def _say(
-    options: CommonOptions,
+    options: ServedOptions,
     name: str,
     event_of: Say,
-    saying: tuple[str | None, str | None, str | None],  # by whom, in which session, to which broker
+    saying: Saying,
 ) -> Result:
     """Say one thing about a lesson, and show what that changes."""
-    principal, session, bootstrap = saying
-    settings, catalog = options.opened(bootstrap=bootstrap)
+    settings, catalog = options.opened(bootstrap=saying[-1])
     before = lesson_of(live_lessons(catalog, settings), name)
-    with lesson_sender(settings, principal, session) as sender:
+    with sender_for(options, settings, saying) as sender:
         event = sender.producer.say(
             sender.session_of(before.id), sender.principal, lambda stamp: event_of(stamp, before)
         )

@@ -11,7 +11,7 @@ Without `--dataset` it measures on the query log of the store: what was shown ag
 was right, the measures of a memory, and alarms for failure modes; `--compare` asks the logged queries again.
 `--snapshot` records the figures in MLflow. `--half tuned` asks half of the queries, to choose settings on;
 `--half held-out` the others, to measure the choice.
-Exit codes: 0 measured, 1 with a reason (unreadable data set, no such split), 2 usage.
+Exit codes: 0 measured, 1, 75 or 78 with a reason (unreadable data set, no such split), 2 usage.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from rich.progress import track
 from rich.table import Table
 
 from weft.app import log_evaluation
+from weft.app.collecting import collected
 from weft.app.collections import indexed, measuring, root_of, run, runs_of
 from weft.app.comparing import Configure, compared, configuration, sides
-from weft.app.log_evaluation import Logged, collected
+from weft.app.log_evaluation import Logged
 from weft.app.searching.replay import StoreReplay
 from weft.app.snapshot import EXPERIMENT, record
 from weft.cli.console.options import MEASURED, CommonOptions, command, run_job

@@ -9,11 +9,10 @@ A line is a question, or says something about the answer to the last one:
     =    ask the same again, and say what has moved
     + docs/cache.md#where   that is the right answer, shown or not; - the same says that it is wrong
 
-With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run
-(`weft update`), `=` waits for what they make of it, five seconds at most. An empty line says this again;
-Ctrl-D ends. Lines may be piped in. Answers are kept in the query log, as those of `weft search` are.
-Exit codes: 0 ended, 1 with a reason (nothing published, damaged store, no broker, or one that lost what was said),
-2 usage.
+With `--bootstrap` the feedback topic is told what was shown and what became of it; where updaters run (`weft update`),
+`=` waits for what they make of it, five seconds at most. An empty line says this again; Ctrl-D ends. Lines may be piped
+in. Answers are kept in the query log, as those of `weft search` are. Exit codes: 0 ended, 1, 75 or 78 with a reason
+(nothing published, damaged store, no broker, or one that lost what was said), 2 usage.
 """
 
 from __future__ import annotations
@@ -22,34 +21,30 @@ import io
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from weft.app.searching.engines import opened
-from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import dim, markup, show
 from weft.cli.console.terminal import visible, warn
-from weft.cli.searches.search import connected, new_id, shown
+from weft.cli.searches.requests import new_id
+from weft.cli.searches.search import shown
 from weft.domain.errors import WeftError
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Answer, Query, RankedResult
-from weft.evaluation.queries.writer import QueryLog
+from weft.retrieval.answer.changes import UNCHANGED, rank_changes
 from weft.retrieval.answer.trace import explained
-from weft.retrieval.searcher import Searcher
-from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.runtime.process import speaker_of
-from weft.settings import Settings
 
 if TYPE_CHECKING:
-    from weft.feedback.events.producer import FeedbackProducer
+    from weft.client.http import Client
 
 HELP = (
     "a question, or about the last answer: +2 right · -2 wrong, the last one counts · + PATH#heading right, though not "
@@ -61,13 +56,12 @@ _POINTING = re.compile(r"([+\-])\s*(\S*[^\s\d]\S*)")  # no space in it: a questi
 _PROMPT = "› "
 _EFFECT_S = 5.0  # within which what is said reaches searches where updaters run (FBK-7)
 _LOOK_S = 0.2
-_UNCHANGED = "nothing has changed"
-_NAMED = 3  # changes told one by one: the first ones are what people look at
+_NOT_SHOWN = ContentHash("")  # stands for a place that was named: any change may come of it
 
 
 @command
 def ask(
-    options: CommonOptions,
+    options: ServedOptions,
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 5,
     model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
@@ -77,32 +71,89 @@ def ask(
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker that is told what you say.")] = None,
 ) -> None:
     """Ask one question after the other, and say what the results are worth."""
-    settings = options.settings(bootstrap=bootstrap)
     who = Query(text="", query_id=new_id(), k=k, model=model, agent=agent, principal=speaker_of(principal))
     with ExitStack() as open_:
-        searcher = open_.enter_context(opened(settings))
-        producer = None
-        if bootstrap is not None:
-            producer = open_.enter_context(closing(connected(settings)))
-        log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))
-        sitting = AskLoop(searcher, producer, log, settings, who)
+        client = options.service({"--bootstrap": bootstrap})
+        asked: Asked
+        if client is not None:
+            asked = AskedService(open_.enter_context(client))
+        else:
+            from weft.cli.searches.here import opened_searcher  # noqa: PLC0415  1 s, which who asks a service spares
+
+            asked = opened_searcher(options, bootstrap, open_)
         show(dim(HELP))
-        sitting.run(_typed() if sys.stdin.isatty() else _piped())
-        if producer is not None:
-            producer.flush()
+        AskLoop(asked, who).run(_typed() if sys.stdin.isatty() else _piped())
+        asked.finish()
+
+
+class Asked(Protocol):
+    """Who answers questions, and is told what they are worth; made anew for every sitting."""
+
+    @property
+    def takes_feedback(self) -> bool:
+        """Whether anybody is told."""
+
+    def search(self, query: Query, *, record: bool) -> Answer:
+        """The answer; recorded where it is shown."""
+
+    def follow(self) -> None:
+        """See what was learned meanwhile."""
+
+    def select(self, answer: Answer, result: RankedResult) -> None:
+        """Say that a result was opened."""
+
+    def judge(self, answer: Answer, result: RankedResult, verdict: float) -> None:
+        """Say what a result is worth."""
+
+    def correct(self, answer: Answer, name: str, *, right: bool) -> str:
+        """Say that a place that is named is right for a question, or wrong; its URI."""
+
+    def finish(self) -> None:
+        """Wait until all of it was heard; an error where some was not."""
+
+
+class AskedService:
+    """A running service: it keeps the log, tells what was shown, and follows what is learned."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self.takes_feedback = bool(client.ready()["feedback"])
+
+    def search(self, query: Query, *, record: bool) -> Answer:
+        """The answer; recorded where it is shown."""
+        return self._client.answers([query], record=record).answers[0]
+
+    def follow(self) -> None:
+        """It does by itself."""
+
+    def select(self, answer: Answer, result: RankedResult) -> None:
+        """Say that a result was opened."""
+        self._client.select(answer, result.content_hash)
+
+    def judge(self, answer: Answer, result: RankedResult, verdict: float) -> None:
+        """Say what a result is worth."""
+        self._client.tell(answer, verdict, content_hash=result.content_hash, asked=bool(result.asked))
+
+    def correct(self, answer: Answer, name: str, *, right: bool) -> str:
+        """Say that a place that is named is right for a question, or wrong; its URI."""
+        uri = self._client.place(name)
+        self._client.correct(answer, uri, right=right)
+        return uri
+
+    def finish(self) -> None:
+        """All of it was heard."""
 
 
 @dataclass
 class AskLoop:
     """One person's questions and verdicts, one after the other."""
 
-    searcher: Searcher
-    producer: FeedbackProducer | None  # none where nobody is told
-    log: QueryLog
-    settings: Settings
+    asked: Asked
     who: Query  # A query that says who asks, for how many results
     last: Answer | None = None  # the answer that verdicts are about
-    judged: bool = False  # something was said of it
+    judged: set[ContentHash] = field(
+        default_factory=set
+    )  # contents of which something was said, as far as that moved nothing
 
     def run(self, lines: Iterable[str]) -> None:
         """Do what every line says; what cannot be done is told, and the next one is heard."""
@@ -122,18 +173,16 @@ class AskLoop:
         elif line == REPEAT:
             self._repeat()
         elif line:
+            self.judged.clear()
             self._show(self._asked(line))
         else:
             show(dim(HELP))
 
-    def _asked(self, text: str) -> Answer:
-        return self.searcher.search(replace(self.who, text=text, query_id=new_id()))
+    def _asked(self, text: str, *, record: bool = True) -> Answer:
+        return self.asked.search(replace(self.who, text=text, query_id=new_id()), record=record)
 
     def _show(self, answer: Answer) -> None:
-        self.last, self.judged = answer, False
-        self.log.emit(answer)
-        if self.producer is not None:
-            self.producer.emit(answer)
+        self.last = answer
         for each in shown(answer, explain=False):
             show(each)
         for result in answer.results:
@@ -145,18 +194,25 @@ class AskLoop:
         if (before := self.last) is None:
             show(dim("nothing was asked yet"))
             return
-        judged, until = self.judged, time.monotonic() + _EFFECT_S
-        now = self._asked(before.query.text)
-        while judged and rank_changes(before, now) == _UNCHANGED and time.monotonic() < until:
+        until, text = time.monotonic() + _EFFECT_S, before.query.text
+        while (waiting := self._unheard(before, self._asked(text, record=False))) and time.monotonic() < until:
             time.sleep(_LOOK_S)
-            self.searcher.refresh()
-            now = self._asked(before.query.text)
+            self.asked.follow()
+        self.judged = waiting  # others speak meanwhile: what they moved is not what was said here
+        now = self._asked(text)
         self._show(now)
         change = rank_changes(before, now)
         unheard = (
             "; what you said is not heard yet, or moves nothing here: weft feedback status says whether updaters run"
         )
-        show(dim(change + (unheard if judged and change == _UNCHANGED else "")))
+        show(dim(change + (unheard if waiting and change == UNCHANGED else "")))
+
+    def _unheard(self, before: Answer, now: Answer) -> set[ContentHash]:
+        """Of what was judged, what stands as it stood."""
+        then, since = ({each.content_hash: each.score for each in answer.results} for answer in (before, now))
+        if rank_changes(before, now) != UNCHANGED:
+            since |= {_NOT_SHOWN: 0.0}
+        return {each for each in self.judged if then.get(each) == since.get(each)}
 
     def _about(self, what: str, rank: int) -> None:
         results = () if self.last is None else self.last.results
@@ -170,72 +226,34 @@ class AskLoop:
         elif what == "!":
             whole = "\n".join(map(visible, result.text.splitlines()))
             show(Padding(Text(whole), (0, 0, 1, 5)))
-            self._tell(self.last.query, result, None)
+            self._tell(self.last, result, None)
         else:
-            self._tell(self.last.query, result, 1.0 if what == "+" else -1.0)
+            self._tell(self.last, result, 1.0 if what == "+" else -1.0)
 
     def _point(self, name: str, *, right: bool) -> None:
         """Say that a place is the right answer to the last question, or a wrong one."""
-        if self.last is None or self.producer is None:
+        if self.last is None or not self.asked.takes_feedback:
             wanted = "a question first" if self.last is None else "a broker: start with --bootstrap HOST:PORT"
             show(markup(f"[yellow]expected {wanted}[/]"))
             return
-        chunks = self.searcher.snapshot.generation.chunks
-        uri = place_of(name, chunks.uris(), ContentLocator(chunks))
-        self.producer.correction(self.last.query, right=right, uri=uri)
-        self.producer.flush()
-        self.judged = True
+        uri = self.asked.correct(self.last, name, right=right)
+        self.judged.add(_NOT_SHOWN)
         show(dim(f"told: {uri} is {'right' if right else 'wrong'}"))
 
-    def _tell(self, query: Query, result: RankedResult, verdict: float | None) -> None:
+    def _tell(self, answer: Answer, result: RankedResult, verdict: float | None) -> None:
         """Say that a result was opened, or what is thought of it."""
-        if self.producer is None:
+        if not self.asked.takes_feedback:
             if verdict is not None:
                 show(markup("[yellow]nobody is told: start with --bootstrap HOST:PORT[/]"))
             return
         if verdict is None:
-            self.producer.selection(query, result.content_hash, result.rank)
+            self.asked.select(answer, result)
         else:
-            self.producer.explicit(query, verdict, content_hash=result.content_hash, asked=bool(result.asked))
-        self.producer.flush()
-        self.judged = self.judged or verdict is not None
+            self.asked.judge(answer, result, verdict)
+        if verdict is not None:
+            self.judged.add(result.content_hash)
         word = {1.0: "right", -1.0: "wrong", None: "opened"}[verdict]
         show(dim(f"told: {result.rank} {word}"))
-
-
-def rank_changes(before: Answer, now: Answer) -> str:
-    """What stands elsewhere than when the same was asked before, or else whose score has changed; the best first."""
-    earlier = {result.content_hash: result for result in before.results}
-    were = {content: result.rank for content, result in earlier.items()}
-    pages = {result.uris[0]: result.rank for result in reversed(before.results)}
-    ranks = [
-        f"{_was(result, were, pages)} → {result.rank}"
-        for result in now.results
-        if were.get(result.content_hash) != result.rank
-    ]
-    if ranks:
-        first = now.results[0]
-        because = f"; {first.uris[0]} is first: {first.why}" if first.past is not None else ""
-        return f"moved: {_first(ranks)}{because}"
-    scores = [
-        f"{result.rank} {earlier[result.content_hash].score:.4f} → {result.score:.4f}"
-        for result in now.results
-        if f"{earlier[result.content_hash].score:.4f}" != f"{result.score:.4f}"
-    ]
-    return f"the same order; scores: {_first(scores)}" if scores else _UNCHANGED
-
-
-def _was(result: RankedResult, were: Mapping[ContentHash, int], pages: Mapping[str, int]) -> str:
-    """A result, and where it or its page was; of a page that was shown otherwise before, that it is another passage."""
-    uri = result.uris[0]
-    if result.content_hash in were:
-        return f"{uri} {were[result.content_hash]}"
-    return f"another passage of {uri} {pages[uri]}" if uri in pages else f"{uri} new"
-
-
-def _first(changes: Sequence[str]) -> str:
-    rest = f", and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
-    return ", ".join(changes[:_NAMED]) + rest
 
 
 def _piped() -> Iterator[str]:

@@ -6,12 +6,15 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterator
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from weft.app.log_evaluation import collected
+from weft.app.collecting import collected
+from weft.app.log_evaluation import read
+from weft.app.log_export import export
 from weft.cli.console.options import Bootstrap, CommonOptions, command
 from weft.cli.console.output import Result, Shown, markup, rows
 from weft.cli.console.terminal import plain, table_of, visible
@@ -123,6 +126,22 @@ def collect(options: CommonOptions, bootstrap: Bootstrap = None) -> Result:
     settings, catalog = options.opened(bootstrap=bootstrap)
     feedback = collected(catalog.root, settings)
     return Result([{"records": feedback.records, "outcomes": feedback.outcomes}])
+
+
+@queries.command("export")
+@command
+def export_queries(
+    folder: Annotated[Path, typer.Argument(help="Where it is written; files of the same names are replaced.")],
+    options: CommonOptions,
+    days: Annotated[float, typer.Option("--days", min=0.0, help="Asked within so many days.")] = 30.0,
+) -> Result:
+    """Write judgements in BEIR's layout, and clicks by rank, for other tools.
+
+    `weft evaluate --dataset FOLDER --split log` reads it as well. Documents are contents, by their hashes. Questions
+    are what people typed: look at them before the folder leaves the house.
+    """
+    settings, _ = options.opened()
+    return Result([export(read(settings, days=days, judgements=None, ask=0), folder)])
 
 
 def brief(query: LoggedQuery) -> dict[str, Any]:

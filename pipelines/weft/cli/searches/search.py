@@ -11,46 +11,46 @@ answered; a file without a single query is refused. With `--bootstrap` what was 
 that feedback can be given on the query id that is printed; with `--session` under that session's id, whose own learning
 ranks it, too. The store remembers what a session asked and was given from one call to the next: a change of topic is
 noticed, and `--repeats` says what becomes of results given before. Answers are kept in the query log (`weft queries
-list`), unless `--set query_log.sample=0`. Exit codes: 0 answered, 1 with a reason (nothing published, damaged store; no
+list`), unless `--set query_log.sample=0`. Where `weft serve` serves the store, it is asked; what says something of
+settings, and files of queries, are answered without it. `--server URL`, with the variable WEFT_TOKEN, asks another one,
+`--server none` does without. Exit codes: 0 answered, 1, 75 or 78 with a reason (nothing published, damaged store; no
 broker, after the answer), 2 usage.
 """
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from weft.app.searching.replay import answering
-from weft.cli.console.options import CommonOptions, command, run_job
+from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import Result, Shown, dim, markup
-from weft.cli.console.terminal import plain, warn
+from weft.cli.console.terminal import note, plain, warn
+from weft.cli.searches.requests import new_id, warn_of_depth
 from weft.domain.documents import Domain
-from weft.domain.errors import SourceError
-from weft.domain.ids import QueryId, SessionId
+from weft.domain.errors import ServiceError
+from weft.domain.ids import SessionId
 from weft.domain.ranking import (
     ANY,
+    MOST_RESULTS,
     QUERY_BYTES,
     QUERY_TERMS,
     Answer,
     Channel,
+    FusionMode,
     Query,
     RankedResult,
     Repeats,
+    ResultUnit,
 )
 from weft.domain.reasons import warns
-from weft.evaluation.measures.beir import UniqueLines
-from weft.evaluation.queries.writer import QueryLog
-from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.answer.trace import (
     compared,
     context_lines,
@@ -60,13 +60,7 @@ from weft.retrieval.answer.trace import (
     snippet,
     understanding_line,
 )
-from weft.retrieval.settings import FusionMode, ResultUnit
 from weft.runtime.process import speaker_of
-from weft.runtime.storage.files import text_lines
-from weft.settings import Settings
-
-if TYPE_CHECKING:
-    from weft.feedback.events.producer import FeedbackProducer
 
 LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
 
@@ -75,7 +69,7 @@ LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves o
 def search(
     query: Annotated[str | None, typer.Argument(help=LOOKED_FOR)] = None,
     *,
-    options: CommonOptions,
+    options: ServedOptions,
     queries: Annotated[
         Path | None, typer.Option("--queries", help="File of queries, one a line; .jsonl: JSON objects.")
     ] = None,
@@ -114,17 +108,16 @@ def search(
 ) -> Result:
     """Search what is live in the store."""
     _require_usable(query, queries, repeats, session)
-    settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
-    if k is not None and k > settings.retrieval.depth:
-        deeper = f"--set retrieval.depth={k}"
-        warn(f"each channel finds {settings.retrieval.depth} at most; for more: {deeper}")
-    most = max(settings.retrieval.understanding.router.limits.values())
-    wanted, refused = ([(new_id(), query)], list[str]()) if query is not None else _read_all(queries)
+    wanted, refused = [(new_id(), query or "")], list[str]()
+    if queries is not None:
+        from weft.cli.searches import here  # noqa: PLC0415  1 s, which who asks a service does without
+
+        wanted, refused = here.queries_of(queries)
     requests = [
         Query(
             text=text,
             query_id=query_id,
-            k=k or most,
+            k=k or MOST_RESULTS,
             adaptive=k is None,
             domain=domain,
             model=model,
@@ -138,25 +131,43 @@ def search(
         )
         for query_id, text in wanted
     ]
-    with (
-        # A session's queries follow one another, each in the light of those before it: that is done here.
-        answering(settings, len(requests) if session is None else 1) as searcher,
-        QueryLog(Path(settings.storage.root), settings.query_log) as log,
-    ):
-        answers = searcher.search_many(requests)
-        for answer in answers:
-            log.emit(answer)
-    if unlogged := log.dropped + log.lost:
-        warn(f"{unlogged} of {len(answers)} answers are not in the query log")
+    own = {"--fusion": fusion, "--channels": channels, "--unit": unit, "--queries": queries, "--bootstrap": bootstrap}
+    answers, then = _served(options, own, requests), _nothing
+    if answers is None:
+        from weft.cli.searches import here  # noqa: PLC0415  1 s, which who asks a service does without
+
+        settings = options.settings(*_chosen(fusion, channels, unit), bootstrap=bootstrap)
+        answers = here.searched(settings, requests)
+        # Last of all: where there is no broker, what was found is seen all the same.
+        then = partial(here.publish, settings, answers) if bootstrap is not None else _nothing
     if refused:
         of_all = f"{len(refused)} of {len(refused) + len(answers)}"
         warn(f"{of_all} queries were not answered: mend their lines and ask these again")
     return Result(
         _records(answers, None if queries is None else refused),
         (each for answer in answers for each in shown(answer, explain=explain, why=why)),
-        # Last of all: where there is no broker, what was found is seen all the same.
-        then=partial(_publish, settings, answers) if bootstrap is not None else lambda: None,
+        then=then,
     )
+
+
+def _nothing() -> None:
+    """Nothing is left to do."""
+
+
+def _served(options: ServedOptions, own: Mapping[str, object], requests: Sequence[Query]) -> Sequence[Answer] | None:
+    """What a running service answers; None where none is asked, or the store's own one cannot."""
+    if (client := options.service(own)) is None:
+        return None
+    with client:
+        try:
+            answered = client.answers(requests)
+        except ServiceError as error:
+            if options.server is not None:
+                raise
+            note(f"searched without the service of this store: {error}")
+            return None
+    warn_of_depth(requests, answered.depth)
+    return answered.answers
 
 
 def _records(answers: Sequence[Answer], refused: Sequence[str] | None) -> Iterator[object]:
@@ -255,80 +266,6 @@ def channel_names(text: str) -> list[str]:
     if unknown := sorted(set(names) - set(Channel)):
         raise typer.BadParameter(f"expected channels among {[channel.value for channel in Channel]}, found {unknown}")
     return names
-
-
-def _publish(settings: Settings, answers: Sequence[Answer]) -> None:
-    with closing(connected(settings)) as producer:
-        tell(answers, producer)
-        producer.flush()
-        if producer.lost:
-            raise typer.Exit(1)
-
-
-def connected(settings: Settings) -> FeedbackProducer:
-    """A producer, and a word where anybody could speak for anybody."""
-    # Kafka's clients take .2 s to import: only who names a broker waits for them.
-    from weft.feedback.events.producer import FeedbackProducer  # noqa: PLC0415
-
-    producer = FeedbackProducer.connect_now(settings.kafka, settings.feedback)
-    if settings.feedback.key is None:
-        warn(WITHOUT_KEY)
-    return producer
-
-
-def tell(answers: Sequence[Answer], producer: FeedbackProducer) -> None:
-    """Say to the topic what was shown; what it cannot be told is counted on stderr."""
-    for answer in answers:
-        producer.emit(answer)
-    if producer.lost:
-        warn(f"{producer.lost} of {len(answers)} answers are not in the feedback topic")
-
-
-def new_id() -> QueryId:
-    """An id that no other query has."""
-    return QueryId(uuid.uuid4().hex)
-
-
-def _read_all(path: Path | None) -> tuple[list[tuple[QueryId, str]], list[str]]:
-    """The queries of a file, and what is wrong with the lines that are none, each told at once."""
-    wanted: list[tuple[QueryId, str]] = []
-    refused: list[str] = []
-    for each in _read(path):
-        if isinstance(each, SourceError):
-            refused.append(str(each))
-            warn(refused[-1])
-        else:
-            wanted.append(each)
-    if refused and not wanted:
-        raise SourceError(f"expected queries in {path}, found none in any of its {len(refused)} lines: mend them")
-    return wanted, refused
-
-
-def _read(path: Path | None) -> Iterator[tuple[QueryId, str] | SourceError]:
-    if path is None or not path.is_file():
-        raise SourceError(f"expected a file of queries, found none at {path}")
-    holds_records = path.suffix.lower() == ".jsonl"
-    once = UniqueLines("query")
-    for number, line in text_lines(path):
-        if holds_records and line.lstrip().startswith("{"):
-            yield _record(line, f"{path}:{number}", once)
-        elif line.strip():
-            yield new_id(), line.strip()
-
-
-def _record(line: str, place: str, once: UniqueLines) -> tuple[QueryId, str] | SourceError:
-    try:
-        record = json.loads(line)
-        named, text = record["_id"], record["text"]
-    except (ValueError, KeyError, RecursionError) as error:
-        return SourceError(f"{place}: expected a JSON object with _id and text, found: {error!r}")
-    if not isinstance(text, str) or type(named) not in {str, int} or not text.strip() or not str(named).strip():
-        return SourceError(f"{place}: expected texts for _id and text, found {named!r} and {text!r}")
-    try:
-        once.note(place, str(named))
-    except SourceError as error:
-        return error
-    return QueryId(str(named)), text
 
 
 main = partial(run_job, search)

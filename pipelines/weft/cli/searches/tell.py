@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from contextlib import closing
 from typing import Annotated
 
 import typer
 
-from weft.app.producer import acknowledged_producer
-from weft.cli.console.options import Bootstrap, CommonOptions, Principal, command
+from weft.cli.console.options import Bootstrap, Principal, ServedOptions, command
 from weft.cli.console.output import Result
 from weft.domain.ranking import Query
-from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.runtime.process import speaker_of
 
 
 @command
 def tell(
     question: Annotated[str, typer.Argument(help="What was asked, or may be asked.")],
-    options: CommonOptions,
+    options: ServedOptions,
     *,
     right: Annotated[
         list[str] | None,
@@ -36,13 +33,15 @@ def tell(
     words = [(name, True) for name in right or ()] + [(name, False) for name in wrong or ()]
     if not words:
         raise typer.BadParameter("expected --right PATH or --wrong PATH, found neither")
-    settings, catalog = options.opened(bootstrap=bootstrap)
     query = Query(text=question, principal=speaker_of(principal))
-    with closing(catalog.open_live()) as generation:
-        uris, places = generation.chunks.uris(), ContentLocator(generation.chunks)
-        named = [(place_of(name, uris, places), is_right) for name, is_right in words]
-    with acknowledged_producer(settings) as producer:
-        ids = [producer.correction(query, right=is_right, uri=uri) for uri, is_right in named]
+    if (client := options.service({"--bootstrap": bootstrap}, feedback=True)) is not None:
+        with client:
+            named = [(client.place(name), is_right) for name, is_right in words]
+            ids = [client.correct(query, uri, right=is_right) for uri, is_right in named]
+    else:
+        from weft.cli.searches.here import corrected  # noqa: PLC0415  1 s, which who asks a service does without
+
+        named, ids = corrected(options, query, words, bootstrap)
     return Result(
         {"question": question, "uri": uri, "right": is_right, "event_id": event_id}
         for (uri, is_right), event_id in zip(named, ids, strict=True)

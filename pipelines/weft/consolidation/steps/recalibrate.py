@@ -76,8 +76,8 @@ def recalibrate(outcomes: ScoreBins, former: ScoreCalibration | None, settings: 
     lacking = _lacking(outcomes, settings)
     if outcomes.observations < 1.0:
         return Recalibration(former, refitted=False, reason=lacking)
-    raw = _measured(_predictions(None, outcomes))
-    before = raw if former is None else _measured(_predictions(former, outcomes))
+    raw = measured(None, outcomes)
+    before = raw if former is None else measured(former, outcomes)
     if lacking:
         return Recalibration(former, refitted=False, reason=lacking, before=before, after=before)
     fit = calibrate(outcomes, folds=FOLDS, seed=SEED, smoothing=_SMOOTHING)
@@ -153,6 +153,11 @@ def _lacking(outcomes: ScoreBins, settings: CalibrationSettings) -> str:
         f"insufficient evidence: {good:.1f} good and {bad:.1f} bad outcomes, expected {settings.minimum_observations:g}"
         f" in all and {_PER_OUTCOME:g} of each; the former calibration stays"
     )
+
+
+def measured(calibration: ScoreCalibration | None, outcomes: ScoreBins) -> Measured:
+    """A calibration, or the raw score without one, on outcomes."""
+    return _measured(_predictions(calibration, outcomes))
 
 
 def _predictions(calibration: ScoreCalibration | None, outcomes: ScoreBins) -> Predictions:

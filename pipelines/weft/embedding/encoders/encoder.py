@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Protocol
 
 from weft.domain.errors import ConfigurationError, ModelUnavailableError
-from weft.embedding.encoders.bert_files import Bert, read_pair_scorer
+from weft.embedding.encoders.bert_files import Bert, read_bert, read_pair_scorer
+from weft.embedding.encoders.numpy_encoder import NumpyEncoder
 from weft.embedding.encoders.precision import AUTO, device_of, resolve_precision, warn_if_slow
 from weft.embedding.models import locate
 from weft.embedding.ports import PairScorer, TextEncoder
 from weft.embedding.settings import CrossEncoderSettings, EmbeddingSettings
+from weft.runtime.extras import extras_named, installed
 
 _INT8 = "weft.embedding.encoders.int8_models:Int8Encoder"
 _INT8_PAIRS = "weft.embedding.encoders.int8_models:Int8CrossEncoder"
@@ -38,6 +40,9 @@ class Encoder(TextEncoder, Protocol):
 def load_encoder(settings: EmbeddingSettings) -> Encoder:
     """The configured encoder, ready to encode contents, and by its `queries` what they are asked by."""
     folder = locate(settings)
+    if not installed("torch") and (model := read_bert(folder)) is not None and settings.device != "cuda":
+        # PyTorch comes with extras: without it, NumPy computes what questions need.
+        return NumpyEncoder(folder, model, settings)
     device = _device(settings.device)
     precision = resolve_precision(settings.precision, folder, device)
     if precision == "int8":
@@ -47,12 +52,14 @@ def load_encoder(settings: EmbeddingSettings) -> Encoder:
                 "or move the store by `weft index --full --set embedding.precision=bf16`"
             )
         warn_if_slow(precision)
-        int8_encoder: Encoder = pkgutil.resolve_name(_INT8)(folder, settings)
+        with extras_named():
+            int8_encoder: Encoder = pkgutil.resolve_name(_INT8)(folder, settings)
         return int8_encoder
     if device == "cpu":
         warn_if_slow(precision)
     # Importing sentence-transformers takes longer than loading a small model, and 8 bits do without.
-    encoder: Encoder = pkgutil.resolve_name(_GENERAL)(folder, settings, device=device, autocast=precision == "bf16")
+    with extras_named():
+        encoder: Encoder = pkgutil.resolve_name(_GENERAL)(folder, settings, device=device, autocast=precision == "bf16")
     return encoder
 
 
@@ -62,11 +69,12 @@ def load_pair_encoder(settings: CrossEncoderSettings, device: str, *, threads: i
         return None
     folder = Path(settings.model).expanduser()
     packed = _packed_pairs(folder, settings, device)
-    pair_encoder: PairScorer = (
-        pkgutil.resolve_name(_PAIRS)(settings, device, threads)
-        if packed is None
-        else pkgutil.resolve_name(_INT8_PAIRS)(folder, packed, settings, threads)
-    )
+    with extras_named():
+        pair_encoder: PairScorer = (
+            pkgutil.resolve_name(_PAIRS)(settings, device, threads)
+            if packed is None
+            else pkgutil.resolve_name(_INT8_PAIRS)(folder, packed, settings, threads)
+        )
     return pair_encoder
 
 

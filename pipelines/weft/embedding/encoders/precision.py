@@ -15,6 +15,7 @@ from weft.domain.errors import ConfigurationError
 from weft.embedding.encoders.bert_files import read_bert
 from weft.embedding.models import display_name, locate
 from weft.embedding.settings import EmbeddingSettings
+from weft.runtime.extras import installed
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,8 @@ def device_of(wanted: str) -> str:
     """The device that a setting means: "auto" is "cuda" where PyTorch finds one, and else "cpu"."""
     if wanted != AUTO:
         return wanted
+    if not installed("torch"):
+        return "cpu"
     import torch  # noqa: PLC0415  importing it takes longer than all else that is decided before models are loaded
 
     return "cuda" if torch.cuda.is_available() else "cpu"
@@ -62,10 +65,13 @@ def device_of(wanted: str) -> str:
 def instructions_of(device: str) -> str:
     """The vector instructions that PyTorch computes with on a device, such as "AVX2" or "AVX512"; "CUDA" on a GPU.
 
+    "NumPy" where there is no PyTorch.
     Sums are rounded by their width, so the vectors of one text differ a little between two of them.
     """
     if device_of(device) == "cuda":
         return "CUDA"
+    if not installed("torch"):
+        return "NumPy"
     import torch  # noqa: PLC0415  as above
 
     return torch.backends.cpu.get_cpu_capability()

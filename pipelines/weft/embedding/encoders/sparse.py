@@ -18,8 +18,8 @@ import torch
 from sentence_transformers import SparseEncoder
 from transformers.utils.logging import disable_progress_bar
 
+from weft.domain.arrays import TermWeights
 from weft.domain.errors import ModelUnavailableError
-from weft.domain.matching import TermWeights
 from weft.embedding.encoders.compute import computing_with
 from weft.embedding.encoders.encoder import Encoder
 from weft.embedding.models import Model, Weighing, input_of, locate, model_at

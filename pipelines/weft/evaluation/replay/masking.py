@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from weft.domain.matching import TermWeights
+from weft.domain.arrays import TermWeights
 from weft.embedding.late_interaction import compressed
 from weft.embedding.ports import TermEncoder, TextEncoder
 from weft.indexes.chunk_store import ChunkStore, Content

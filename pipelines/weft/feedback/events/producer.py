@@ -41,6 +41,7 @@ from weft.feedback.settings import MS, FeedbackSettings, TriggerSettings
 from weft.runtime.clock import Clock, system_clock
 from weft.runtime.kafka.writer import KafkaPublisher
 from weft.runtime.settings import KafkaSettings
+from weft.runtime.traces import event_spans
 
 if TYPE_CHECKING:
     from weft.feedback.events.attributor import Attributor
@@ -419,8 +420,9 @@ class FeedbackProducer(LessonEvents):
         return facts if self._token is None else {**facts, "token": self._token}
 
     def _send(self, event: AnyEvent) -> str:
-        value = self._encoded(event)
+        began, value = self._clock(), self._encoded(event)
         self._publisher.send(event.session_id.encode(), value)
+        event_spans("weft.send", [event.event_id], began)
         return event.event_id
 
     def _encoded(self, event: AnyEvent) -> bytes:

@@ -25,6 +25,7 @@ from weft.feedback.settings import AttributionSettings, FeedbackSettings
 from weft.feedback.store.report import Acceptance, losses_in
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.manifest import CHUNKS_FOLDER
+from weft.runtime.extras import extras_named
 from weft.runtime.kafka.log import FETCH_BYTES
 from weft.runtime.kafka.reader import KafkaSource
 from weft.runtime.kafka.writer import KafkaPublisher, create_topic
@@ -288,8 +289,9 @@ def _nowhere(_: Callable[[], None]) -> None:
 def _joined(cluster: ClusterSettings) -> OnOtherHosts:
     """Join the cluster; what runs a function on its other hosts."""
     # Only who asks for actors pays for Ray: an updater in this process starts in a fraction of a second.
-    from weft.runtime.ray.cluster import connect  # noqa: PLC0415
-    from weft.runtime.ray.stages import run_on_other_hosts  # noqa: PLC0415
+    with extras_named():
+        from weft.runtime.ray.cluster import connect  # noqa: PLC0415
+        from weft.runtime.ray.stages import run_on_other_hosts  # noqa: PLC0415
 
     connect(cluster)
     return run_on_other_hosts

@@ -22,6 +22,7 @@ from weft.feedback.store.state import PartitionState
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.log import OpenTransaction
 from weft.runtime.process import PeriodicCollection
+from weft.runtime.traces import EventTraces
 
 # Whether the log is still the one that the stores belong to, asked at a steady pace while nothing is delivered.
 
@@ -182,6 +183,7 @@ class Updater:
         self.silent_since: float | None = None
         # Batches make no cycles, but so many objects that looking for some takes a seventh of the time.
         self._collection = PeriodicCollection(every_s=_COLLECT_EVERY_S)
+        self._traces = EventTraces.configured()
 
     @classmethod
     def open(
@@ -250,7 +252,7 @@ class Updater:
     def _advance(self, now: float) -> int:
         try:
             log = self._source, self._states, self._positions
-            return advance(*log, self._rules, attribute=self._attribute)
+            return advance(*log, self._rules, attribute=self._attribute, traces=self._traces)
         except (BrokerUnavailableError, WrongLogError):
             # A reader says that it cannot read on; why is said best by who asks for the log itself.
             self._watch.check_now(self._source, self._states, self._positions, now)
@@ -271,6 +273,8 @@ class Updater:
             if self._published.get(partition) != offset:
                 publish_snapshot(state)
                 self._published[partition] = offset
+        if self._traces is not None:
+            self._traces.published()
 
     def _keep_checkpoints(self) -> None:
         for partition, state in self._states.items():

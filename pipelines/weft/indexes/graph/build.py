@@ -34,6 +34,7 @@ from weft.indexes.graph.graph import (
     NODES,
     RELATIONS,
     SYMBOL_LABEL,
+    UNMET_FILE,
     EdgeArrays,
     EdgeKind,
     Graph,
@@ -287,9 +288,6 @@ _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _ROWS = 100_000  # rows written at once
 
 
-UNMET_FILE = "unmet.parquet"
-"""File of declared relations that lead nowhere."""
-
 UNMET = without_nulls(uri=pa.string(), kind=pa.string(), target=pa.string(), documents=pa.int64())
 """One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
 
@@ -479,16 +477,3 @@ def _write(
     with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
         for batch in connection.sql(query, params=values or {}).to_arrow_reader(_ROWS):
             writer.write_table(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
-
-
-def unmet_relations(generation: Path) -> list[str]:
-    """A line on each declared relation of a generation that leads to no document, or to several."""
-    path = generation / GRAPH_FOLDER / UNMET_FILE
-    if not path.exists():
-        return []
-    rows = pq.read_table(path).to_pylist()
-    return [
-        f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
-        f"{row['documents'] or 'none'}"
-        for row in rows
-    ]

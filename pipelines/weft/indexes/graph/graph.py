@@ -43,6 +43,8 @@ class EdgeKind(StrEnum):
 
 
 GRAPH_FOLDER = "graph"
+UNMET_FILE = "unmet.parquet"
+"""File of declared relations that lead nowhere."""
 """Folder of the graph in a generation."""
 
 ANALYTICS_FILE = "analytics.parquet"
@@ -338,3 +340,16 @@ def _numbers(column: pa.ChunkedArray[Any]) -> np.ndarray:
 
 def _chunk(value: object) -> ChunkId | None:
     return None if value is None else ChunkId(str(value))
+
+
+def unmet_relations(generation: Path) -> list[str]:
+    """A line on each declared relation of a generation that leads to no document, or to several."""
+    path = generation / GRAPH_FOLDER / UNMET_FILE
+    if not path.exists():
+        return []
+    rows = pq.read_table(path).to_pylist()
+    return [
+        f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
+        f"{row['documents'] or 'none'}"
+        for row in rows
+    ]

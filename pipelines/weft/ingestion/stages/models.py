@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from weft.domain.arrays import TermWeights
 from weft.domain.chunks import Chunk, Mention
 from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
-from weft.domain.matching import TermWeights
 from weft.embedding.cache import STORED, Embedded, EmbeddedCache, WeightsCache, vector_key
 from weft.embedding.late_interaction import compressed
 from weft.embedding.models import SPARSE_MODULE

@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from weft.domain.arrays import TermWeights
 from weft.domain.ids import ContentHash, SessionId
-from weft.domain.matching import TermWeights
 from weft.domain.understanding import SessionMemory
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.graph.graph import Graph

@@ -5,18 +5,23 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
 
+from weft.app.views.beliefs import LIVE, PRIORS, beliefs_of, content_names
+from weft.catalog.catalog import Catalog
 from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Scope, Signal
 from weft.learning.beliefs import Beliefs
 from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves, path_of, read_all
+from weft.runtime.clock import stamp, system_clock
 from weft.runtime.pages import number, rendered
 
 _TEMPLATE = "learned_page.html"
@@ -126,6 +131,16 @@ def page_of(
     lists = [_questions(after, names), *_contents(after, hashes, names), _triggers(after, names)]
     curves = [_decay(domain, before, after) for domain in Domain if after.reported.decay(domain).observations > 0.0]
     return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists, curves)
+
+
+def live_page(catalog: Catalog, priors: Priors, *, version: str = LIVE, since: str = PRIORS) -> LearnedPage:
+    """The page of one learned version, or of what is live, beside another, or the priors."""
+    (new, evidence), (old, _) = (beliefs_of(catalog, priors, each) for each in (version, since))
+    hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
+    title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
+    nothing_live = catalog.pointer().generation is None
+    with nullcontext() if nothing_live else closing(catalog.open_live()) as generation:
+        return page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
 
 
 def _verdicts(beliefs: Beliefs) -> list[str]:

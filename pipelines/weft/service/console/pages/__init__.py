@@ -1,0 +1,1 @@
+"""The pages, each over one part of `weft.app`."""

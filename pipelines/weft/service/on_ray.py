@@ -1,0 +1,91 @@
+"""The same application as a Ray Serve deployment: replicas on the machines of a cluster (OPS-5).
+
+    serve run weft.service.on_ray:application store=/shared/store bootstrap=kafka:9092
+
+Each replica holds a search process over the store, which every machine must reach under the same path. Tokens come from
+the variable WEFT_TOKENS of whoever deploys; replicas are given their digests alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import ExitStack
+from typing import Any
+
+from fastapi import FastAPI
+from ray import serve
+from ray.serve import Application
+
+from weft.domain.errors import ConfigurationError
+from weft.service.application import create_application
+from weft.service.run import DRAIN_S, LOOPBACK, opened_service
+from weft.service.tokens import ENVIRONMENT, TokenSet
+from weft.settings import Settings, load_settings, require_store
+
+NAME = "weft"
+"""Of the application on the cluster."""
+
+REQUESTS = 64
+"""That a replica has under way; Ray gives it no more, and refuses what waits beyond `serve.waiting`."""
+
+
+@serve.ingress()
+class ServedStore:
+    """One replica: the application over a store."""
+
+    def __init__(self, settings: Settings, tokens: TokenSet, *, reports: bool) -> None:
+        self._undo = ExitStack()
+        self._service = self._undo.enter_context(opened_service(settings, processes=1, tokens=tokens, reports=reports))
+
+    def __serve_build_asgi_app__(self) -> FastAPI:
+        return create_application(self._service)
+
+    def check_health(self) -> None:
+        """Ray replaces the replica where this raises: a search process that does not come back is a reason to."""
+        if self._service.searches.restarts and self._service.searches.trouble is not None:
+            raise RuntimeError(self._service.searches.trouble)
+
+    def __del__(self) -> None:
+        self._undo.close()
+
+
+def deployment(settings: Settings, *, replicas: int, tokens: TokenSet, reports: bool) -> Application:
+    """The application, to be run on a cluster."""
+    deployed = serve.deployment(ServedStore).options(
+        name=NAME,
+        num_replicas=replicas,
+        max_ongoing_requests=REQUESTS,
+        max_queued_requests=settings.serve.waiting,
+        graceful_shutdown_timeout_s=DRAIN_S,
+        ray_actor_options={"num_cpus": 1},
+    )
+    bound: Application = deployed.bind(settings, tokens, reports=reports)
+    return bound
+
+
+def run(settings: Settings, *, host: str, port: int, replicas: int, tokens: TokenSet, reports: bool) -> None:
+    """Deploy, or replace what is deployed, and wait until it is ready; it goes on after this process has ended.
+
+    Raises:
+        ConfigurationError: It is to listen to others than this machine, and there are no tokens.
+    """
+    if not tokens and host not in LOOPBACK:
+        raise ConfigurationError(
+            f"expected tokens for a service that listens on {host}, found none: name a file with --tokens, or set "
+            f"{ENVIRONMENT}"
+        )
+    serve.start(http_options={"host": host, "port": port, "request_timeout_s": settings.serve.timeout_s * 2.0})
+    serve.run(deployment(settings, replicas=replicas, tokens=tokens, reports=reports), name=NAME, route_prefix="/")
+
+
+def application(arguments: dict[str, Any]) -> Application:
+    """What `serve run` and a RayService build: `store`, and perhaps `bootstrap`, `replicas` and `set`, a list."""
+    stated = [f"storage.root={json.dumps(arguments['store'])}", *arguments.get("set", ())]
+    if (bootstrap := arguments.get("bootstrap")) is not None:
+        stated.append(f"kafka.bootstrap={json.dumps(bootstrap)}")
+    settings = load_settings(assignments=stated)
+    require_store(settings)
+    tokens = TokenSet.configured(None, os.environ.get(ENVIRONMENT, ""))
+    replicas = int(arguments.get("replicas", 1))
+    return deployment(settings, replicas=replicas, tokens=tokens, reports=bootstrap is not None)
