@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+import httpx
 import psutil
 import pytest
 
@@ -25,6 +26,7 @@ import weft
 from tests.conftest import ROOT
 from tests.support.ingestion import a_tree
 from tests.support.ports import free_ports
+from tests.support.service import small_store
 from weft.catalog.catalog import Catalog
 
 BIN = Path(sys.executable).parent
@@ -110,6 +112,42 @@ def test_a_submitted_job_publishes(head: Head, tmp_path: Path) -> None:
     assert summary["documents"] == 3
     assert Catalog(store).pointer().generation == summary["generation"]
     assert Catalog(store).verify(summary["generation"]).content_hash == summary["content_hash"]
+
+
+def test_a_submitted_job_serves(head: Head, tmp_path: Path) -> None:
+    """OPS-5: `jobs.serve` deploys the service's application on Ray Serve, which follows what goes live."""
+    store, (port,), token = small_store(tmp_path), free_ports(1), "s" * 20
+    job = ["python", "-m", "jobs.serve", "--store", str(store), "--port", str(port), "--replicas", "1"]
+    submit = [BIN / "ray", "job", "submit", "--address", head.dashboard, "--working-dir", "."]
+    submit += ["--runtime-env-json", json.dumps({"env_vars": {"WEFT_TOKENS": f"{token}:search"}}), "--", *job]
+    environment = {**head.environment, "RAY_ADDRESS": head.address}
+    try:
+        done = subprocess.run(
+            submit, cwd=ROOT, env=dict(head.environment), check=False, capture_output=True, text=True, timeout=280
+        )
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        assert f"serving {store} at http://127.0.0.1:{port}" in done.stdout
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30.0) as client:
+            asked = {"text": "Which fruit is yellow and sour?", "k": 1}
+            assert client.post("/v1/search", json=asked).status_code == 401
+            client.headers["Authorization"] = f"Bearer {token}"
+            assert _first(client, asked) == "Lemons are yellow and sour, and grow on trees."
+            assert client.post("/v1/feedback", json={}).status_code == 403
+            assert client.get("/readyz").status_code == 200
+            small_store(tmp_path, {"fruit/limes.md": "# Limes\n\nA lime is yellow and sour, and a fruit."})
+            deadline = time.monotonic() + PATIENCE_S
+            while "lime" not in _first(client, asked):
+                assert time.monotonic() < deadline, "the new generation was not followed"
+                time.sleep(0.5)
+    finally:
+        subprocess.run([BIN / "serve", "shutdown", "--yes"], env=environment, check=False, timeout=PATIENCE_S)
+
+
+def _first(client: httpx.Client, asked: Mapping[str, object]) -> str:
+    answered = client.post("/v1/search", json=asked)
+    assert answered.status_code == 200, answered.text
+    text: str = answered.json()["results"][0]["text"]
+    return text.partition("\n\n")[2] or text
 
 
 WORKERS = """

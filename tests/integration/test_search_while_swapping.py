@@ -101,7 +101,9 @@ def swap(catalog: Catalog, originals: list[Path], versions: dict[VersionName, st
 
 def searching(catalog: Catalog) -> Searcher:
     source = CatalogSource(catalog, SETTINGS.priors, clock=system_clock, sessions_held=1)
-    settings = SETTINGS.retrieval.model_copy(update={"refresh_s": 0.001})
+    # On a busy machine a channel may take longer than it has; here that is not what is looked for.
+    patient = dict.fromkeys(SETTINGS.retrieval.channel_budgets_ms, 60_000.0)
+    settings = SETTINGS.retrieval.model_copy(update={"refresh_s": 0.001, "channel_budgets_ms": patient})
     return Searcher(source, DirectionEncoder(), settings, clock=system_clock)
 
 

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,6 +29,7 @@ from weft.domain.errors import CorruptionError, NothingPublishedError, StaleVers
 from weft.domain.ids import GenerationId, SessionId, StoreId, VersionName
 from weft.domain.links import Relation
 from weft.domain.understanding import SessionMemory
+from weft.indexes.copies import COPIES_FOLDER, remove_copies
 from weft.indexes.generation import Generation, open_generation, verify_generation
 from weft.indexes.manifest import Manifest, read_generation_manifest
 from weft.learning.evidence import Evidence
@@ -359,11 +360,12 @@ class Catalog:
             removed = [name for name in names if name not in spared]
             for name in removed:
                 self._staging.retire(self.folder_of(name))
+        remove_copies(self.root / COPIES_FOLDER, removed)
         return removed
 
     def open_live(self) -> Generation:
         """Open the live generation, verified; where it is damaged, the one before it, with a warning."""
-        return self._first_whole(open_generation)
+        return self._first_whole(partial(open_generation, copies=self.root / COPIES_FOLDER))
 
     def verified_live(self) -> GenerationId:
         """The generation that `open_live` would open, verified: it may be opened without comparing again."""
@@ -371,7 +373,7 @@ class Catalog:
 
     def open(self, generation: GenerationId) -> Generation:
         """Open a generation that `verified_live` named; errors as in `open_generation`."""
-        return open_generation(self.folder_of(generation), verify=False)
+        return open_generation(self.folder_of(generation), verify=False, copies=self.root / COPIES_FOLDER)
 
     def make_live(self, version: VersionName) -> Pointer:
         """Make a learned version live, after verifying it; an older one just as well."""

@@ -19,6 +19,7 @@ from weft.domain.chunks import Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import ContentHash
+from weft.indexes.copies import TableCopies, read_whole
 from weft.indexes.former_places import FormerPlaces
 from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
 
@@ -93,8 +94,9 @@ class Content:
 class ChunkStore:
     """Chunks and documents of one generation; files are opened at once and decoded on first use."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, copies: TableCopies | None = None) -> None:
         """Open `documents`, `chunks`, `contents` and `mentions` in a folder."""
+        self._copies = copies
         self._loading = threading.RLock()
         try:
             # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
@@ -303,7 +305,11 @@ class ChunkStore:
 
     @cached_property
     def _chunks(self) -> pa.Table:
-        return self.table("chunks").select(CHUNKS.names).combine_chunks()
+        with self._loading:
+            file = self._files["chunks"]
+            if self._copies is None:
+                return read_whole(file, CHUNKS.names)
+            return self._copies.read("chunks", file, CHUNKS.names)
 
     @cached_property
     def _hashes(self) -> list[ContentHash]:

@@ -10,6 +10,7 @@ from typing import Any
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import ContentHash
 from weft.indexes.chunk_store import ChunkStore
+from weft.indexes.copies import TableCopies
 from weft.indexes.dense.tokens import TokenStore, has_tokens
 from weft.indexes.dense.vectors import DenseIndex, open_dense
 from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
@@ -103,11 +104,12 @@ class Generation:
         self.chunks.close()
 
 
-def open_generation(folder: Path, *, verify: bool = True) -> Generation:
-    """Open a generation."""
+def open_generation(folder: Path, *, verify: bool = True, copies: Path | None = None) -> Generation:
+    """Open a generation, perhaps with a folder of decoded copies that processes share."""
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
+    tables = None if copies is None else TableCopies(copies, manifest.id)
     try:
-        chunks = ChunkStore(folder / CHUNKS_FOLDER)
+        chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
         lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
         dense = {
             name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
@@ -117,7 +119,7 @@ def open_generation(folder: Path, *, verify: bool = True) -> Generation:
         if manifest.weighed_with:
             opener = importlib.import_module(IMPACTS_MODULE)
             impacts = opener.ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks))
-        graph = Graph(folder / GRAPH_FOLDER, chunks.hashes) if (folder / GRAPH_FOLDER).is_dir() else None
+        graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
     for name, index in dense.items():

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from weft.domain.ranking import ANONYMOUS
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # M_… of malloc.h
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8  # M_… of malloc.h
 _LARGEST_FROM_HEAP = 32 * 1024**2  # bytes: what glibc lets M_MMAP_THRESHOLD be
 
 FREED_BYTES = 128 * 1024**2
@@ -29,6 +29,22 @@ def keep_freed_memory(size: int) -> bool:
     if not size or allocator is None:
         return False
     return bool(allocator(_TRIM_THRESHOLD, size) and allocator(_MMAP_THRESHOLD, min(size, _LARGEST_FROM_HEAP)))
+
+
+def share_arenas(count: int) -> bool:
+    """Have all threads that begin from now on allocate from so many pools, each of which keeps what is freed in it.
+
+    Where one of Python's threads runs at a time, one each would hold much and save nothing. False as above.
+    """
+    allocator = getattr(ctypes.CDLL(None), "mallopt", None)
+    return allocator is not None and bool(allocator(_ARENA_MAX, count))
+
+
+def release_freed_memory() -> None:
+    """Give the system back what this process has freed: after what is done once, such as opening a generation."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 @contextmanager

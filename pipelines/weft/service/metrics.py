@@ -75,6 +75,12 @@ class _Gauges:
         yield CounterMetricFamily(
             "weft_search_process_restarts", "Search processes started anew", value=self._searches.restarts
         )
+        vectors = CounterMetricFamily(
+            "weft_query_vectors", "Texts of queries, by whether their vectors were remembered", labels=["from"]
+        )
+        vectors.add_metric(["memory"], self._searches.recalled)
+        vectors.add_metric(["encoder"], self._searches.computed)
+        yield vectors
         if self._producer is not None:
             yield GaugeMetricFamily(
                 "weft_producer_waiting", "Events not acknowledged yet", value=self._producer.waiting

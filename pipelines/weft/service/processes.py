@@ -38,6 +38,9 @@ log = logging.getLogger(__name__)
 TOGETHER = 8
 """Queries of different requests that a process answers at a time: more would have the first one wait for the last."""
 
+GATHER_S = 0.006
+"""That a process which answered several at a time waits for as many: who was answered together mostly asks again."""
+
 HUNG_S = 60.0
 """After which a process that does not answer is ended."""
 
@@ -63,6 +66,14 @@ class Searches(Protocol):
     @property
     def restarts(self) -> int:
         """Processes that had to be started anew."""
+
+    @property
+    def recalled(self) -> int:
+        """Query texts whose vectors were remembered."""
+
+    @property
+    def computed(self) -> int:
+        """Query texts that were encoded."""
 
     async def start(self) -> None:
         """Get ready to answer, in the background."""
@@ -96,6 +107,8 @@ class _Process:
     ready: bool = False
     busy: list[_Waiting] = field(default_factory=list)
     hung: asyncio.TimerHandle | None = None
+    expects: int = 1  # searches it had at a time last; fewer of them wait until `gathers_until`
+    gathers_until: float = 0.0
 
 
 class SearchProcesses:
@@ -116,6 +129,8 @@ class SearchProcesses:
         self._processes: list[_Process] = []
         self._trouble = "search processes are starting"
         self._restarts = 0
+        self._recalled = 0
+        self._computed = 0
         self._deaths = 0
         self._closing = False
         self._tasks: set[asyncio.Task[None]] = set()
@@ -137,6 +152,16 @@ class SearchProcesses:
     def restarts(self) -> int:
         """Processes that had to be started anew."""
         return self._restarts
+
+    @property
+    def recalled(self) -> int:
+        """Query texts whose vectors were remembered."""
+        return self._recalled
+
+    @property
+    def computed(self) -> int:
+        """Query texts that were encoded."""
+        return self._computed
 
     async def start(self) -> None:
         """Begin all processes; they become ready by themselves."""
@@ -206,7 +231,13 @@ class SearchProcesses:
 
     def _feed(self) -> None:
         """Give what waits to processes that are free; each takes its share, so that all have something to do."""
-        free = [each for each in self._processes if each.ready and not each.busy]
+        now = asyncio.get_running_loop().time()
+        waiting = len(self._queue)
+        free = [
+            each
+            for each in self._processes
+            if each.ready and not each.busy and (waiting >= each.expects or now >= each.gathers_until)
+        ]
         for number, process in enumerate(free):
             if not self._queue:
                 return
@@ -229,7 +260,7 @@ class SearchProcesses:
                 [form for each in searches for form in each.forms],
                 [recorded for each in searches for recorded in each.recorded],
             )
-        process.busy = taken
+        process.busy, process.expects = taken, len(taken)
         process.hung = asyncio.get_running_loop().call_later(HUNG_S, process.process.kill)
         try:
             process.connection.send_bytes(ENCODER.encode(job))
@@ -265,6 +296,10 @@ class SearchProcesses:
 
     def _answered(self, process: _Process, reply: Reply) -> None:
         taken, process.busy = process.busy, []
+        if process.expects > 1:
+            loop = asyncio.get_running_loop()
+            process.gathers_until = loop.time() + GATHER_S
+            loop.call_later(GATHER_S, self._feed)
         if process.hung is not None:
             process.hung.cancel()
         if isinstance(reply, Failed):
@@ -278,6 +313,8 @@ class SearchProcesses:
         if not isinstance(reply, worker.Searched):
             _finish(taken[0], reply)
             return
+        self._recalled += reply.recalled
+        self._computed += reply.computed
         rest = list(reply.answers)
         for each in taken:
             assert isinstance(each.job, Search)

@@ -74,7 +74,12 @@ class DenseIndex:
     @cached_property
     def _exact(self) -> np.ndarray | None:
         """All vectors, where they are compared one by one; made when something is first searched."""
-        return _unit(self._stored) if self._approximate is None else None
+        if self._approximate is not None:
+            return None
+        exact = np.empty(self._stored.shape, dtype=np.float32)
+        for start in range(0, len(exact), _ROWS_TOGETHER):
+            exact[start : start + _ROWS_TOGETHER] = _unit(self._stored[start : start + _ROWS_TOGETHER])
+        return exact
 
     def __len__(self) -> int:
         return len(self._stored)

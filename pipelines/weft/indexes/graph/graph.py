@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import ChunkId, ContentHash
 from weft.domain.links import CAUSAL, LinkKind
+from weft.indexes.copies import TableCopies, read_whole
 from weft.indexes.graph.aliases import entity_key
 from weft.indexes.schemas import without_nulls
 
@@ -174,9 +175,10 @@ class ChunkRelation(NamedTuple):
 class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
-    def __init__(self, folder: Path, contents: Sequence[ContentHash]) -> None:
+    def __init__(self, folder: Path, contents: Sequence[ContentHash], *, copies: TableCopies | None = None) -> None:
         """Open the graph in a folder over sorted content hashes; CorruptionError where a file is missing or damaged."""
         self._contents = contents
+        self._copies = copies
         try:
             self._edges_file = pq.ParquetFile(folder / "edges.parquet", memory_map=True)
             self._nodes_file = pq.ParquetFile(folder / "nodes.parquet", memory_map=True)
@@ -293,11 +295,14 @@ class Graph:
 
     @cached_property
     def _edges(self) -> pa.Table:
-        return self._edges_file.read().select(EDGES.names).combine_chunks()
+        return self._whole("edges", self._edges_file, EDGES.names)
 
     @cached_property
     def _nodes(self) -> pa.Table:
-        return self._nodes_file.read().select(NODES.names).combine_chunks()
+        return self._whole("nodes", self._nodes_file, NODES.names)
+
+    def _whole(self, name: str, file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
+        return read_whole(file, columns) if self._copies is None else self._copies.read(name, file, columns)
 
     @cached_property
     def _sorted_contents(self) -> np.ndarray:

@@ -34,8 +34,16 @@ ANSERINI = PackagedFile(
 _JARS = Path("~/.cache/weft/jars")
 
 # -Xrs leaves signals to Python, so that Ctrl-C and SIGTERM still reach it; the serial collector needs no threads of its
-# own, which matters where many workers each hold a machine; Lucene unmaps files through sun.misc.Unsafe.
-_OPTIONS = ("-Xrs", "-XX:+UseSerialGC", "--sun-misc-unsafe-memory-access=allow")
+# own, which matters where many workers each hold a machine; Lucene unmaps files through sun.misc.Unsafe. The heap
+# begins small and its young part stays so: a search needs little, and by itself Java takes a sixty-fourth of all memory.
+_OPTIONS = (
+    "-Xrs",
+    "-XX:+UseSerialGC",
+    "-XX:InitialHeapSize=24m",
+    "-XX:NewSize=8m",
+    "-XX:MaxNewSize=32m",
+    "--sun-misc-unsafe-memory-access=allow",
+)
 
 
 @functools.cache
