@@ -21,6 +21,7 @@ SERVICE: dict[str, set[str]] = {
     "weft_search_stage_seconds_sum": {"stage"},
     "weft_search_stage_seconds_count": {"stage"},
     "weft_search_process_restarts_total": NONE,
+    "weft_query_vectors_total": {"from"},
     "weft_refused_total": {"reason"},
     "weft_producer_events_total": {"type"},
     "weft_producer_waiting": NONE,

@@ -35,7 +35,7 @@ _JARS = Path("~/.cache/weft/jars")
 
 # -Xrs leaves signals to Python, so that Ctrl-C and SIGTERM still reach it; the serial collector needs no threads of its
 # own, which matters where many workers each hold a machine; Lucene unmaps files through sun.misc.Unsafe. The heap
-# begins small and its young part stays so: a search needs little, and by itself Java takes a sixty-fourth of all memory.
+# begins small and its young part stays so: searches need little, and Java takes a sixty-fourth of all memory by itself.
 _OPTIONS = (
     "-Xrs",
     "-XX:+UseSerialGC",
