@@ -160,7 +160,7 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 	  tests/bench/test_hostile_queries.py tests/bench/test_search_speed.py tests/bench/test_words_cost.py
 
 .PHONY: bench-serve
-bench-serve: setup ## measure the service over 100,000 chunks: speed with eight clients, memory, in an hour
+bench-serve: $(BENCH)/.installed ## measure the service over 100,000 chunks beside Pyserini's: speed with eight clients, memory, in an hour
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_service_speed.py
 
 #: Write made files anew

@@ -26,12 +26,15 @@ from tests.support.search_bench import (
     DEPTH,
     P95_MS,
     QUERIES,
+    RIVAL_PYTHON,
+    RIVALS,
     ROUNDS,
     WARM,
     Corpus,
     Line,
     asked_one_by_one,
     found_rate,
+    handed_over,
 )
 from weft.app.searching.engines import load_engines, opened, source_of
 from weft.app.searching.replay import caching_engines
@@ -49,8 +52,6 @@ from weft.runtime.clock import day_of
 from weft.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-RIVALS = ROOT / "tests" / "support" / "rivals"
-RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
 TURNS = 5
 P95_CROSS_MS, OVERHEAD, BATCH, SIMPLE = 300.0, 0.25, 5.0, 0.5
 SHARED = 1.5  # how many more answers a second a batch gives in one process, at least
@@ -311,22 +312,6 @@ def test_beside_others(corpus: Corpus, searcher: Searcher, line: Line, tmp_path:
     )
     assert theirs[0] >= ours[0]
     assert own >= rate
-
-
-def handed_over(corpus: Corpus, searcher: Searcher, folder: Path) -> None:
-    """The same texts, vectors and questions for others to index."""
-    generation = searcher.snapshot.generation
-    rows = range(len(generation.contents))
-    contents = generation.chunks.contents(rows)
-    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
-        for content in contents:
-            text = content.text.encode("utf-8", "replace").decode()
-            file.write(json.dumps({"id": str(content.row), "contents": text}) + "\n")
-    uris = [content.occurrences[0].uri.partition("/")[2] for content in contents]
-    (folder / "uris.json").write_text(json.dumps(uris))
-    encoder = load_encoder(corpus.settings.embedding)
-    np.save(folder / "vectors.npy", generation.dense(encoder.name).vectors(rows))
-    (folder / "questions.json").write_text(json.dumps([asked.text for asked in corpus.questions]))
 
 
 def told(python: Path, script: Path, *arguments: str) -> dict[str, list]:

@@ -16,15 +16,18 @@ import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 
-from tests.support.search_bench import CORES, Corpus, Line
+from tests.support.ports import free_ports
+from tests.support.search_bench import CORES, RIVAL_PYTHON, RIVALS, Corpus, Line, handed_over
 from tests.support.service import ADMIN, Served, serving
+from weft.app.searching.engines import opened
+from weft.embedding.models import locate
 
 CLIENTS, SECONDS, SOAK_S = 8, 30, float(os.environ.get("WEFT_SOAK_S") or 120)
 SHARED = 0.8  # of its throughput, at which memory is watched
@@ -39,7 +42,7 @@ function setup(thread) thread:set("first", at); at = at + 1 end
 function init(args) place = first * 37 end
 function request()
   place = place + 1
-  return wrk.format("POST", "/v1/search", {["Content-Type"] = "application/json",
+  return wrk.format("POST", os.getenv("WEFT_PATH"), {["Content-Type"] = "application/json",
     ["Authorization"] = "Bearer " .. os.getenv("WEFT_BEARER")}, bodies[place % #bodies + 1])
 end
 function done(summary, latency, requests)
@@ -63,18 +66,21 @@ def served(corpus: Corpus, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield running
 
 
-def bodies(corpus: Corpus, at: Path) -> Path:
-    texts = [query.text for query in corpus.drawn(0)]
-    at.write_text("\n".join(json.dumps({"text": text, "k": 10}) for text in texts), encoding="utf-8")
+def bodies(corpus: Corpus, at: Path, text: str = "text", count: str = "k") -> Path:
+    """Every question once: none is remembered when wrk comes to it again."""
+    texts = [asked.text for asked in corpus.others]
+    at.write_text("\n".join(json.dumps({text: one, count: 10}) for one in texts), encoding="utf-8")
     return at
 
 
-def asked_by_wrk(served: Served, asked: Path, connections: int, seconds: int) -> dict[str, float]:
+def asked_by_wrk(
+    url: str, asked: Path, connections: int, seconds: int, *, path: str = "/v1/search"
+) -> dict[str, float]:
     """What wrk counts: requests, seconds, milliseconds at two percentiles, and what failed."""
     script = asked.with_name("ask.lua")
     script.write_text(_LUA, encoding="utf-8")
-    environment = {**os.environ, "WEFT_BODIES": str(asked), "WEFT_BEARER": ADMIN}
-    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), served.url]
+    environment = {**os.environ, "WEFT_BODIES": str(asked), "WEFT_BEARER": ADMIN, "WEFT_PATH": path}
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script), url]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     counted: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
     return counted
@@ -85,9 +91,9 @@ def test_searches_over_http(corpus: Corpus, served: Served, line: Line, tmp_path
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed")
     asked = bodies(corpus, tmp_path / "bodies.jsonl")
-    asked_by_wrk(served, asked, CLIENTS, SECONDS)  # Java compiles what it runs
+    asked_by_wrk(served.url, asked, CLIENTS, SECONDS)  # Java compiles what it runs
     for connections in (1, 2, CLIENTS):
-        counted = asked_by_wrk(served, asked, connections, SECONDS)
+        counted = asked_by_wrk(served.url, asked, connections, SECONDS)
         rate = counted["requests"] / counted["s"]
         line(
             f"searches over HTTP, {connections} clients",
@@ -117,6 +123,45 @@ def test_what_http_adds(corpus: Corpus, served: Served, line: Line) -> None:
         "3 ms",
     )
     assert np.median(added) < np.median(whole)
+
+
+def test_beside_pyserini(corpus: Corpus, served: Served, line: Line, tmp_path: Path) -> None:
+    """OPS-5: beside Pyserini's own REST server over the same texts and vectors, in one run; told, whoever is faster."""
+    if shutil.which("wrk") is None or not RIVAL_PYTHON.exists():
+        pytest.skip("wrk and .venv-bench are needed: `make bench-serve` makes the latter")
+    with opened(corpus.settings) as searcher:
+        handed_over(corpus, searcher, tmp_path)
+    asked, theirs = (
+        bodies(corpus, tmp_path / "bodies.jsonl"),
+        bodies(corpus, tmp_path / "theirs.jsonl", "query", "hits"),
+    )
+    (port,) = free_ports(1)
+    command = [RIVAL_PYTHON, RIVALS / "pyserini_rest.py", str(locate(corpus.settings.embedding)), str(tmp_path)]
+    with subprocess.Popen([*command, str(port)], stdout=subprocess.PIPE, text=True) as rival:
+        try:
+            assert rival.stdout is not None
+            assert any(line.startswith('{"ready"') for line in rival.stdout), "it ended"
+            url = f"http://127.0.0.1:{port}"
+            for name in ("words", "hybrid"):
+                path = f"/v1/indexes/{name}/search"
+                asked_by_wrk(url, theirs, CLIENTS, SECONDS, path=path)
+                for connections in (1, CLIENTS):
+                    _told(
+                        line,
+                        f"Pyserini, {name}",
+                        connections,
+                        asked_by_wrk(url, theirs, connections, SECONDS, path=path),
+                    )
+        finally:
+            rival.kill()
+    for connections in (1, CLIENTS):
+        _told(line, "weft", connections, asked_by_wrk(served.url, asked, connections, SECONDS))
+
+
+def _told(line: Line, who: str, connections: int, counted: Mapping[str, float]) -> None:
+    rate, failed = counted["requests"] / counted["s"], counted["failed"]
+    figures = f"{rate:.0f}/s, p50 {counted['p50']:.1f} ms, p95 {counted['p95']:.1f} ms"
+    line(f"beside: {who}, {connections} clients", figures + (f", {failed:.0f} failed" if failed else ""), "")
 
 
 def own_memory(process: int) -> float:

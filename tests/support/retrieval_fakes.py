@@ -264,6 +264,13 @@ class MemoryChunks:
     def mask(self, holds: Callable[[APlace], bool]) -> np.ndarray:
         return np.array([any(map(holds, item.occurrences)) for item in self._held])
 
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        chunks = [place.chunk for place in self._by_place()]
+        return np.array([each.kind for each in chunks]), np.array([each.level for each in chunks], dtype=np.int32)
+
+    def mask_of_kinds(self, holds: Callable[[str, int], bool]) -> np.ndarray:
+        return self.mask(lambda place: holds(place.chunk.kind, place.chunk.level))
+
 
 class MemoryGeneration:
     """A generation of a few texts: `documents` maps a URI to the texts of its chunks."""

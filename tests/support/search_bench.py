@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
+from tests.conftest import ROOT
 from tests.support.search_corpus import Question
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Answer, Query
+from weft.embedding.encoders.encoder import load_encoder
 from weft.retrieval.searcher import Searcher
 from weft.settings import Settings
 
@@ -21,6 +25,10 @@ QUERIES, WARM, ROUNDS, DEPTH = 200, 40, 4, 10
 COMPARED = 1000
 """Queries of one comparison of two versions; half of those from which on processes are started for it."""
 P95_MS = 60.0
+
+RIVALS = ROOT / "tests" / "support" / "rivals"
+RIVAL_PYTHON = ROOT / ".venv-bench" / "bin" / "python"
+"""What others are run by; `make bench-search` and `make bench-serve` make it."""
 
 Line = Callable[[str, str, str], None]
 """Adds a line to the table: what was measured, what it came to, and what it should be."""
@@ -67,3 +75,19 @@ def found_rate(answers: Sequence[Answer], questions: Sequence[Question]) -> floa
 
 def _uris(answer: Answer) -> set[str]:
     return {uri.partition("/")[2] for result in answer.results for uri in result.uris}
+
+
+def handed_over(corpus: Corpus, searcher: Searcher, folder: Path) -> None:
+    """The same texts, vectors and questions for others to index."""
+    generation = searcher.snapshot.generation
+    rows = range(len(generation.contents))
+    contents = generation.chunks.contents(rows)
+    with (folder / "corpus.jsonl").open("w", encoding="utf-8") as file:
+        for content in contents:
+            text = content.text.encode("utf-8", "replace").decode()
+            file.write(json.dumps({"id": str(content.row), "contents": text}) + "\n")
+    uris = [content.occurrences[0].uri.partition("/")[2] for content in contents]
+    (folder / "uris.json").write_text(json.dumps(uris))
+    encoder = load_encoder(corpus.settings.embedding)
+    np.save(folder / "vectors.npy", generation.dense(encoder.name).vectors(rows))
+    (folder / "questions.json").write_text(json.dumps([asked.text for asked in corpus.questions]))

@@ -53,6 +53,16 @@ class Chunk:
     sizing: tuple[str, ...] = ()  # the sizes in force when it was cut, as "name=value" pairs (ING-11)
 
 
+class ChunkLevel(StrEnum):
+    """What chunks can be asked for by (ING-39)."""
+
+    DOCUMENT = "document"
+    SECTION = "section"
+    CLASS = "class"
+    FUNCTION = "function"
+    BLOCK = "block"
+
+
 class ChunkLabel(NamedTuple):
     """What is said of a chunk that is a result; the fields are those of `Chunk`."""
 

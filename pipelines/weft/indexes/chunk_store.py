@@ -226,7 +226,20 @@ class ChunkStore:
     def mask(self, holds: Callable[[StoredDocument], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
         numbers, documents = self._places
-        by_place = np.array([holds(facts) for facts in documents], dtype=bool)[numbers]
+        return self._standing(np.array([holds(facts) for facts in documents], dtype=bool)[numbers])
+
+    def kinds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Kind and level of each chunk, by place: str (chunks,) and int32 (chunks,)."""
+        return self._chunks["kind"].to_numpy(), self._chunks["level"].to_numpy()
+
+    def mask_of_kinds(self, holds: Callable[[str, int], bool]) -> np.ndarray:
+        """Which contents stand in a chunk of whose kind and level something holds, bool (contents,)."""
+        kinds, levels = self.kinds()
+        held = {pair: holds(str(pair[0]), int(pair[1])) for pair in set(zip(kinds, levels, strict=True))}
+        return self._standing(np.array([held[pair] for pair in zip(kinds, levels, strict=True)], dtype=bool))
+
+    def _standing(self, by_place: np.ndarray) -> np.ndarray:
+        """Which contents stand in any of some places, bool (contents,)."""
         firsts, counts = self._spans
         ends = np.cumsum(np.concatenate([[0], by_place]))
         return np.asarray(ends[firsts + counts] > ends[firsts])

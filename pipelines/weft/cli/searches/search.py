@@ -34,6 +34,7 @@ from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import Result, Shown, dim, markup
 from weft.cli.console.terminal import note, plain, warn
 from weft.cli.searches.requests import new_id, warn_of_depth
+from weft.domain.chunks import ChunkLevel
 from weft.domain.documents import Domain
 from weft.domain.errors import ServiceError
 from weft.domain.ids import SessionId
@@ -86,6 +87,10 @@ def search(
     domain: Annotated[
         Domain | None, typer.Option("--domain", help="Rank by its weights; default each result's own.")
     ] = None,
+    level: Annotated[ChunkLevel | None, typer.Option("--level", help="Only passages of this level.")] = None,
+    intent: Annotated[
+        str, typer.Option("--intent", help="What is asked for, such as decision; default read out of the query.")
+    ] = ANY,
     model: Annotated[str, typer.Option("--model", help="Rank by what was learned for it; * for all.")] = ANY,
     agent: Annotated[str, typer.Option("--agent", help="Rank by what was learned for it; * for all.")] = ANY,
     session: Annotated[
@@ -120,6 +125,8 @@ def search(
             k=k or MOST_RESULTS,
             adaptive=k is None,
             domain=domain,
+            filters={} if level is None else {"level": level.value},
+            intent=intent,
             model=model,
             agent=agent,
             session_id=SessionId(session) if session else None,

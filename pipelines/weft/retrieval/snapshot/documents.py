@@ -22,9 +22,12 @@ from weft.indexes.graph.graph import EdgeKind
 from weft.retrieval.snapshot.filters import (
     COMMUNITY,
     FOLDER,
+    KIND,
+    LEVEL,
+    LEVELS,
     TIMES,
     communities_of,
-    declares_community,
+    declared_names,
     is_time,
     members,
     seconds,
@@ -248,8 +251,13 @@ def read_facts(
     columns = Documents.of(documents, created_at=generation.created_at)
     citations = Citations(citing_documents(generation), columns.measures).updated(documents, counted)
     values = shared_values(fact for document in documents for fact in _declared(document))
-    if not declares_community(documents) and (communities := communities_of(generation)) is not None:
+    declared = declared_names(documents)
+    if COMMUNITY not in declared and (communities := communities_of(generation)) is not None:
         values[COMMUNITY] = frozenset(map(str, set(communities.tolist()) - {-1}))
+    if LEVEL not in declared:
+        values[LEVEL] = LEVELS
+    if KIND not in declared:
+        values[KIND] = frozenset(map(str, set(generation.chunks.kinds()[0])))
     structure, parents = generation.chunks.structure(), without_cycles(generation.chunks.parents())
     available = {
         # Where all are equally new, or old, it tells none from another.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import MappingProxyType
 
 import numpy as np
 
+from weft.domain.chunks import ChunkLevel
 from weft.domain.errors import StoreError
 from weft.indexes.chunk_store import ChunkStore, StoredDocument
 from weft.indexes.rows import RowSet
@@ -24,6 +25,27 @@ FOLDER = "folder"
 
 COMMUNITY = "community"
 """Name under which a content's community in the graph is asked for, unless documents declare facts of that name."""
+
+
+LEVEL, KIND = "level", "kind"
+"""Names under which what a chunk is can be asked for (ING-39), unless documents declare facts of that name."""
+
+OF_CONTENTS = frozenset({COMMUNITY, LEVEL, KIND})
+"""Names of what is so of contents and not of documents."""
+
+LEVELS = frozenset({*ChunkLevel, "0", "1", "2", "3"})
+"""Levels that chunks have, by name and number."""
+
+_KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        ChunkLevel.SECTION: frozenset({"section", "topic"}),
+        ChunkLevel.CLASS: frozenset({"class", "struct", "interface", "trait", "enum", "union", "record"}),
+        ChunkLevel.FUNCTION: frozenset({"function", "method"}),
+    }
+)
+_NUMBERS: Mapping[str, str] = MappingProxyType(
+    {ChunkLevel.DOCUMENT: "0", ChunkLevel.BLOCK: "3"}
+)  # what begins a document, and parts
 
 
 class RowFilter:
@@ -60,15 +82,28 @@ class RowFilter:
 
     def _passing(self, filters: tuple[tuple[str, str], ...]) -> RowSet:
         wanted = dict(filters)
-        mask = self._chunks.mask(lambda facts: matches(facts, wanted))
-        if COMMUNITY in wanted and not declares_community(self._chunks.documents()):
-            communities = self.communities()
-            mask &= False if communities is None else communities.astype(str) == wanted[COMMUNITY]
+        asked = OF_CONTENTS & wanted.keys()
+        declared = asked & declared_names(self._chunks.documents()) if asked else asked
+        mask = self._chunks.mask(lambda facts: matches(facts, wanted) and declared <= facts.metadata.keys())
+        for name in asked - declared:
+            mask &= self._of_contents(name, wanted[name])
         if not mask.any():
             # What is no date is refused, also where no document is dated and none was compared with it.
             for name in sorted(TIMES & wanted.keys()):
                 seconds(wanted[name])
         return RowSet(mask)
+
+    def _of_contents(self, name: str, value: str) -> np.ndarray | bool:
+        if name == LEVEL:
+            return self._chunks.mask_of_kinds(partial(_is_of_level, value))
+        if name == KIND:
+            return self._chunks.mask_of_kinds(lambda kind, _: kind == value)
+        communities = self.communities()
+        return False if communities is None else np.asarray(communities.astype(str) == value)
+
+
+def _is_of_level(wanted: str, kind: str, level: int) -> bool:
+    return kind in _KINDS[wanted] if wanted in _KINDS else _NUMBERS.get(wanted, wanted) == str(level)
 
 
 def matches(facts: StoredDocument, filters: Mapping[str, str]) -> bool:
@@ -83,8 +118,8 @@ def _holds(facts: StoredDocument, name: str, wanted: str) -> bool:
     declared = facts.metadata.get(name)
     if name == FOLDER and declared is not None:
         return f"{declared}/".startswith(f"{wanted.rstrip('/')}/")
-    if declared is None and name == COMMUNITY:
-        return True  # of contents, unless documents declare one
+    if declared is None and name in OF_CONTENTS:
+        return True  # unless documents declare one
     if declared is not None or name not in _OF_EVERY_DOCUMENT:
         return declared == wanted or (declared is not None and wanted in members(declared))
     return _OF_EVERY_DOCUMENT[name](facts, wanted)
@@ -135,9 +170,9 @@ def is_time(value: str) -> bool:
     return True
 
 
-def declares_community(documents: Iterable[StoredDocument]) -> bool:
-    """Whether documents mean something else by it."""
-    return any(COMMUNITY in document.metadata for document in documents)
+def declared_names(documents: Iterable[StoredDocument]) -> frozenset[str]:
+    """Names of all facts that documents declare."""
+    return frozenset(name for document in documents for name in document.metadata)
 
 
 def communities_of(generation: OpenGeneration) -> np.ndarray | None:
