@@ -36,6 +36,8 @@ class TableCopies:
         rows = file.metadata.num_rows
         if (mapped := _mapped(path, columns, rows)) is not None:
             return mapped
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)  # damaged
         table = read_whole(file, columns)
         if not self._written(path, table):
             return table
@@ -49,12 +51,14 @@ class TableCopies:
             handle, temporary = tempfile.mkstemp(dir=self._folder, prefix=".")
             with os.fdopen(handle, "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
                 writer.write_table(table)
-            os.replace(temporary, path)
+            with contextlib.suppress(FileExistsError):  # another one was first: all map the same file
+                path.hardlink_to(temporary)
         except OSError as error:
             log.debug("%s: not written: %s", path, error)
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
             return False
+        finally:
+            with contextlib.suppress(OSError):
+                Path(temporary).unlink()
         for other in self._folder.glob("*.arrow"):
             if not other.name.startswith(f"{self._generation}."):
                 other.unlink(missing_ok=True)

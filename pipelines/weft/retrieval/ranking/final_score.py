@@ -28,7 +28,7 @@ from weft.wording.questions import Question
 Named = Callable[[int, Ints], Floats]
 """From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
 
-_HELD = 16_384  # chunks whose headings are remembered: 5 MB
+_HELD = 16_384  # headings that are remembered, of whatever chunks: 5 MB
 
 
 class Headings:
@@ -36,21 +36,22 @@ class Headings:
 
     def __init__(self, chunks: ChunkStore) -> None:
         self._chunks = chunks
-        self._words_above = lru_cache(_HELD)(self._read)
+        self._words_of = lru_cache(_HELD)(_words_of)
 
     def named(self, contexts: Sequence[RankingContext]) -> Named:
         """The share of each question's content words that the headings above chunks name, synonyms counted as one."""
         asked = [Question(each.plan.text).content for each in contexts]
 
         def named(query: int, places: Ints) -> Floats:
-            own = asked[query]
-            shares = [len(own & self._words_above(place)) / max(1, len(own)) for place in places.tolist()]
+            own, above = asked[query], map(self._chunks.heading_path, places.tolist())
+            shares = [len(own & self._words_of(path)) / max(1, len(own)) if path else 0.0 for path in above]
             return np.array(shares, dtype=np.float64)
 
         return named
 
-    def _read(self, place: int) -> frozenset[str]:
-        return Question(" ".join(self._chunks.heading_path(place))).content
+
+def _words_of(path: tuple[str, ...]) -> frozenset[str]:
+    return Question(" ".join(path)).content
 
 
 def unnamed(_query: int, places: Ints) -> Floats:
