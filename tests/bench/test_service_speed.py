@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -142,6 +143,7 @@ def test_beside_pyserini(corpus: Corpus, served: Served, line: Line, tmp_path: P
             assert rival.stdout is not None
             assert any(line.startswith('{"ready"') for line in rival.stdout), "it ended"
             url = f"http://127.0.0.1:{port}"
+            _await(url)
             for name in ("words", "hybrid"):
                 path = f"/v1/indexes/{name}/search"
                 asked_by_wrk(url, theirs, CLIENTS, SECONDS, path=path)
@@ -158,10 +160,22 @@ def test_beside_pyserini(corpus: Corpus, served: Served, line: Line, tmp_path: P
         _told(line, "weft", connections, asked_by_wrk(served.url, asked, connections, SECONDS))
 
 
+def _await(url: str) -> None:
+    ends = time.monotonic() + 60.0
+    while time.monotonic() < ends:
+        try:
+            urllib.request.urlopen(url, timeout=5.0).close()
+            return
+        except OSError:
+            time.sleep(0.2)
+    pytest.fail(f"{url} does not answer")
+
+
 def _told(line: Line, who: str, connections: int, counted: Mapping[str, float]) -> None:
-    rate, failed = counted["requests"] / counted["s"], counted["failed"]
+    rate = counted["requests"] / counted["s"]
     figures = f"{rate:.0f}/s, p50 {counted['p50']:.1f} ms, p95 {counted['p95']:.1f} ms"
-    line(f"beside: {who}, {connections} clients", figures + (f", {failed:.0f} failed" if failed else ""), "")
+    line(f"beside: {who}, {connections} clients", figures, "")
+    assert counted["failed"] == 0
 
 
 def own_memory(process: int) -> float:

@@ -53,7 +53,7 @@ def index_texts(folder: Path, java_class) -> Path:
     (folder / "texts").mkdir(exist_ok=True)
     os.replace(folder / "corpus.jsonl", folder / "texts" / "corpus.jsonl")
     arguments = ["-collection", "JsonCollection", "-input", str(folder / "texts"), "-index", str(folder / "lucene")]
-    arguments += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "2", "-optimize"]
+    arguments += ["-generator", "DefaultLuceneDocumentGenerator", "-threads", "2", "-optimize", "-storeRaw"]
     java_class("io.anserini.index.IndexCollection").main(arguments)
     os.replace(folder / "texts" / "corpus.jsonl", folder / "corpus.jsonl")
     return folder / "lucene"
