@@ -24,7 +24,7 @@ class RememberedQueries:
         self._encoder = encoder
         self._most = most_tokens
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[np.ndarray, np.ndarray]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[np.ndarray, np.ndarray]] = OrderedDict()
         self._tokens = 0
         self.recalled = 0
         self.computed = 0
@@ -43,24 +43,24 @@ class RememberedQueries:
         if not texts:
             return self._encoder.encode_tokens(texts, keep)
         with self._lock:
-            known = {text: self._kept[text] for text in texts if text in self._kept}
-            for text in known:
-                self._kept.move_to_end(text)
-            self.recalled += len(known)
-        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            found = {text: self._entries[text] for text in texts if text in self._entries}
+            for text in found:
+                self._entries.move_to_end(text)
+            self.recalled += len(found)
+        if new := [text for text in dict.fromkeys(texts) if text not in found]:
             vectors, states = self._encoder.encode_tokens(new, np.array)  # copied: no batch stays for one of its texts
             made = dict(zip(new, zip(vectors, states, strict=True), strict=True))
             self._keep(made)
-            known |= made
-        return np.stack([known[text][0] for text in texts]), [keep(known[text][1]) for text in texts]
+            found |= made
+        return np.stack([found[text][0] for text in texts]), [keep(found[text][1]) for text in texts]
 
     def _keep(self, made: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
         with self._lock:
             self.computed += len(made)
             for text, (vector, states) in made.items():
-                if text not in self._kept:
-                    self._kept[text] = np.array(vector), states
+                if text not in self._entries:
+                    self._entries[text] = np.array(vector), states
                     self._tokens += len(states)
             while self._tokens > self._most:
-                _, (_, states) = self._kept.popitem(last=False)
+                _, (_, states) = self._entries.popitem(last=False)
                 self._tokens -= len(states)

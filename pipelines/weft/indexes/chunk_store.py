@@ -226,7 +226,7 @@ class ChunkStore:
     def mask(self, holds: Callable[[StoredDocument], bool]) -> np.ndarray:
         """Which contents stand in a document that something holds of, bool (contents,); asks once per document."""
         numbers, documents = self._places
-        return self._standing(np.array([holds(facts) for facts in documents], dtype=bool)[numbers])
+        return self._any_of(np.array([holds(facts) for facts in documents], dtype=bool)[numbers])
 
     def kinds(self) -> tuple[np.ndarray, np.ndarray]:
         """Kind and level of each chunk, by place: str (chunks,) and int32 (chunks,)."""
@@ -236,9 +236,9 @@ class ChunkStore:
         """Which contents stand in a chunk of whose kind and level something holds, bool (contents,)."""
         kinds, levels = self.kinds()
         held = {pair: holds(str(pair[0]), int(pair[1])) for pair in set(zip(kinds, levels, strict=True))}
-        return self._standing(np.array([held[pair] for pair in zip(kinds, levels, strict=True)], dtype=bool))
+        return self._any_of(np.array([held[pair] for pair in zip(kinds, levels, strict=True)], dtype=bool))
 
-    def _standing(self, by_place: np.ndarray) -> np.ndarray:
+    def _any_of(self, by_place: np.ndarray) -> np.ndarray:
         """Which contents stand in any of some places, bool (contents,)."""
         firsts, counts = self._spans
         ends = np.cumsum(np.concatenate([[0], by_place]))

@@ -83,7 +83,8 @@ class StoredAnswers:
 
 
 def _packed(answer: bytes) -> bytes:
-    return len(answer).to_bytes(4, "big") + pa.compress(answer, codec=_CODEC, asbytes=True)
+    compressed: bytes = pa.compress(answer, codec=_CODEC, asbytes=True)
+    return len(answer).to_bytes(4, "big") + compressed
 
 
 def _unpacked(packed: bytes) -> bytes:
