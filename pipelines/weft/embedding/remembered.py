@@ -43,16 +43,16 @@ class RememberedQueries:
         if not texts:
             return self._encoder.encode_tokens(texts, keep)
         with self._lock:
-            found = {text: self._entries[text] for text in texts if text in self._entries}
-            for text in found:
+            encoded = {text: self._entries[text] for text in texts if text in self._entries}
+            for text in encoded:
                 self._entries.move_to_end(text)
-            self.recalled += len(found)
-        if new := [text for text in dict.fromkeys(texts) if text not in found]:
+            self.recalled += len(encoded)
+        if new := [text for text in dict.fromkeys(texts) if text not in encoded]:
             vectors, states = self._encoder.encode_tokens(new, np.array)  # copied: no batch stays for one of its texts
             made = dict(zip(new, zip(vectors, states, strict=True), strict=True))
             self._keep(made)
-            found |= made
-        return np.stack([found[text][0] for text in texts]), [keep(found[text][1]) for text in texts]
+            encoded |= made
+        return np.stack([encoded[text][0] for text in texts]), [keep(encoded[text][1]) for text in texts]
 
     def _keep(self, made: dict[str, tuple[np.ndarray, np.ndarray]]) -> None:
         with self._lock:

@@ -51,8 +51,7 @@ class StoredAnswers:
         """Keep answers in place of any with the same ids; `StoreError` where they cannot be written."""
         now = self._clock()
         rows = [
-            (each.query.query_id, now, principal_of(each.query), _packed(_encoder.encode(each)))
-            for each in answers
+            (each.query.query_id, now, principal_of(each.query), _packed(_encoder.encode(each))) for each in answers
         ]
         with self._lock:
             try:
