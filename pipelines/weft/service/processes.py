@@ -107,8 +107,8 @@ class _Process:
     ready: bool = False
     busy: list[_Waiting] = field(default_factory=list)
     hung: asyncio.TimerHandle | None = None
-    expects: int = 1  # searches it had at a time last; fewer of them wait until `gathers_until`
-    gathers_until: float = 0.0
+    expects: int = 1  # searches it had at a time last
+    gathering: bool = False  # fewer than these wait for more, for a moment
 
 
 class SearchProcesses:
@@ -231,12 +231,11 @@ class SearchProcesses:
 
     def _feed(self) -> None:
         """Give what waits to processes that are free; each takes its share, so that all have something to do."""
-        now = asyncio.get_running_loop().time()
         waiting = len(self._queue)
         free = [
             each
             for each in self._processes
-            if each.ready and not each.busy and (waiting >= each.expects or now >= each.gathers_until)
+            if each.ready and not each.busy and (waiting >= each.expects or not each.gathering)
         ]
         for number, process in enumerate(free):
             if not self._queue:
@@ -297,9 +296,8 @@ class SearchProcesses:
     def _answered(self, process: _Process, reply: Reply) -> None:
         taken, process.busy = process.busy, []
         if process.expects > 1:
-            loop = asyncio.get_running_loop()
-            process.gathers_until = loop.time() + GATHER_S
-            loop.call_later(GATHER_S, self._feed)
+            process.gathering = True
+            asyncio.get_running_loop().call_later(GATHER_S, self._gathered, process)
         if process.hung is not None:
             process.hung.cancel()
         if isinstance(reply, Failed):
@@ -321,6 +319,10 @@ class SearchProcesses:
             count = len(each.job.queries)
             _finish(each, rest[:count])
             del rest[:count]
+
+    def _gathered(self, process: _Process) -> None:
+        process.gathering = False
+        self._feed()
 
     def _died(self, process: _Process) -> None:
         if process not in self._processes:

@@ -43,9 +43,8 @@ _KINDS: Mapping[str, frozenset[str]] = MappingProxyType(
         ChunkLevel.FUNCTION: frozenset({"function", "method"}),
     }
 )
-_NUMBERS: Mapping[str, str] = MappingProxyType(
-    {ChunkLevel.DOCUMENT: "0", ChunkLevel.BLOCK: "3"}
-)  # what begins a document, and parts
+# What begins a document is its level 0, and parts of what stands by itself are level 3.
+_NUMBERS: Mapping[str, str] = MappingProxyType({ChunkLevel.DOCUMENT: "0", ChunkLevel.BLOCK: "3"})
 
 
 class RowFilter:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 
 from weft.domain.errors import StoreError
 from weft.domain.ranking import Answer, principal_of
@@ -21,7 +21,6 @@ PLACE = Path("logs/answers.sqlite")
 MOST = 20_000
 """Answers that are kept, the newest: some 150 MB of ten results each."""
 
-_CODEC = "zstd"  # a quarter of the time that zlib takes
 _PRUNED_EVERY = 500  # answers: taking out costs more than putting in
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Answer)
@@ -51,7 +50,8 @@ class StoredAnswers:
         """Keep answers in place of any with the same ids; `StoreError` where they cannot be written."""
         now = self._clock()
         rows = [
-            (each.query.query_id, now, principal_of(each.query), _packed(_encoder.encode(each))) for each in answers
+            (each.query.query_id, now, principal_of(each.query), zlib.compress(_encoder.encode(each), 1))
+            for each in answers
         ]
         with self._lock:
             try:
@@ -73,22 +73,12 @@ class StoredAnswers:
         """The answer to a query; None where it is not kept."""
         with self._lock:
             row = self._connection.execute("SELECT answer FROM answers WHERE query_id = ?", (query_id,)).fetchone()
-        return None if row is None else _decoder.decode(_unpacked(row[0]))
+        return None if row is None else _decoder.decode(zlib.decompress(row[0]))
 
     def close(self) -> None:
         """Release the file."""
         with self._lock:
             self._connection.close()
-
-
-def _packed(answer: bytes) -> bytes:
-    compressed: bytes = pa.compress(answer, codec=_CODEC, asbytes=True)
-    return len(answer).to_bytes(4, "big") + compressed
-
-
-def _unpacked(packed: bytes) -> bytes:
-    answer: bytes = pa.decompress(packed[4:], int.from_bytes(packed[:4], "big"), codec=_CODEC, asbytes=True)
-    return answer
 
 
 def forget_answers(root: Path, principal: str) -> int:
