@@ -68,6 +68,17 @@ def test_a_draw_shows_what_a_search_shows(found, pairs, k: int, represent: bool)
     assert names == [one.content_hash for one in told(answered(found, relations, k, represent=represent))]
 
 
+@pytest.mark.timeout(60)
+def test_scores_of_very_different_sizes_are_put_in_order() -> None:
+    """CON-4: where one loses the last bit of 1, the next must lose as much, though it has 1e-20 (it never ended)."""
+    found = scored([(1.0, 0.0, 0.0, 0.0), (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)], a=1.0, b=1e-20, c=0.0)
+    one, other, newest = found[0].rows.tolist()
+    newer = Counterparts({one: frozenset({newest}), other: frozenset({one, newest})})
+    shown = told(answered(found, ResolvedRelations(newer=newer)))
+    assert [each.content_hash for each in shown] == ["c", "a", "b"]
+    assert shown[0].score > shown[1].score > shown[2].score
+
+
 @pytest.mark.parametrize("related", [True, False])
 def test_opposites_are_no_near_duplicates(related: bool) -> None:
     """CON-4, RET-12: two texts with a cosine of .9988 are both shown where one contradicts the other, else one is."""

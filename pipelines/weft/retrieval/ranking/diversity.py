@@ -45,10 +45,14 @@ def after_successors(shown: RankingBatch, among: RankingBatch, newer: Counterpar
     older, other = np.array(pairs).T
     while True:  # a sum is rounded once more: until each is below the other to the last bit
         ordered = shown.add_term(SUPERSEDED, np.where(taken > 0.0, taken, np.nan), -1.0)
-        wrong = np.unique(older[ordered.total[older] >= ordered.total[other]])
+        above = ordered.total[older] - ordered.total[other]
+        wrong = np.unique(older[above >= 0.0])
         if not len(wrong):
             return best_first(ordered)
-        taken[wrong] += np.spacing(np.maximum(np.abs(total[wrong]), taken[wrong]))
+        # By all that is missing at once: what one loses may be far more than the last bit of another.
+        missing = np.zeros(len(taken))
+        np.maximum.at(missing, older, above)
+        taken[wrong] += np.maximum(missing, np.spacing(np.maximum(np.abs(total), taken)))[wrong]
 
 
 def successions(candidates: RankingBatch, newer: Counterparts) -> Pairs:
