@@ -107,4 +107,11 @@ def test_a_circle_of_which_a_part_is_shown_orders_nothing() -> None:
 def test_what_is_not_shown_moves_nothing() -> None:
     """CON-4: of two draws only the one in which both are shown is put in order."""
     scores, shown = np.array([[0.5, 0.5], [0.25, 0.25]]), np.array([[True, True], [True, False]])
-    assert lowered(scores, shown, [(0, 1)])[0].tolist() == [np.nextafter(0.25, 0.0), 0.5]
+    assert lowered(scores, shown, [(0, 1)])[0].tolist() == [0.5 - (0.25 + np.spacing(0.5)), 0.5]
+
+
+def test_draws_lose_what_a_sum_can_tell() -> None:
+    """EVA-7: below 0, 1/8 falls by its last bit and 0 by the least of all: so a search shows them, too."""
+    scores = np.array([[0.125], [0.0], [0.0]])
+    lost = lowered(scores, np.ones((3, 1), dtype=bool), [(0, 1), (2, 1)])
+    assert lost[0, 0] < lost[2, 0] < lost[1, 0] == 0.0

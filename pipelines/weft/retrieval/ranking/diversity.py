@@ -70,16 +70,26 @@ def successions(candidates: RankingBatch, newer: Counterparts) -> Pairs:
 
 
 def lowered(scores: Floats, shown: Flags, pairs: Pairs) -> Floats:
-    """Scores in which what is superseded has less than what supersedes it, under many draws at once."""
+    """Scores in which what is superseded has less than what supersedes it, under many draws at once.
+
+    Each is what is left of the score once something is taken, for so it is told: 1/8 loses its last bit at least.
+    """
     less, moved = scores.copy(), True
     while moved:
         moved = False
         for older, other in pairs:
-            bound = np.nextafter(less[other], -np.inf)
-            falls = shown[older] & shown[other] & (less[older] > bound)
+            falls = shown[older] & shown[other] & (less[older] >= less[other])
             if falls.any():
-                less[older], moved = np.where(falls, bound, less[older]), True
+                less[older], moved = np.where(falls, _just_below(scores[older], less[other]), less[older]), True
     return less
+
+
+def _just_below(scores: Floats, bounds: Floats) -> Floats:
+    """The most that scores come to, of what is below each bound, when something is taken from them."""
+    taken = scores - bounds
+    while (above := scores - taken >= bounds).any():
+        taken = np.where(above, taken + np.spacing(np.maximum(np.abs(scores), np.abs(taken))), taken)
+    return scores - taken
 
 
 MMR = "mmr"
