@@ -45,6 +45,10 @@ CAUSAL = (
 """The six causal relations, which people declare between documents (GRA-1)."""
 
 
+WHOLE_FROM = 0.5
+"""Least confidence of a link whose name is whole; below it is the last name of a member of something unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class Link:
     """One pointer from a text to whatever bears a name."""
@@ -53,6 +57,11 @@ class Link:
     target: str  # the name as the text gives it: a symbol, a module, an anchor, a citation key, a path or a URI
     confidence: float = 1.0  # how sure it is that the text points there, in (0, 1]; 1 for what was declared
     declared: bool = False  # whether a person said so, rather than a parser
+
+    @property
+    def whole(self) -> bool:
+        """Whether the name is whole: `load` of `load()`, and not of `x.load()`, which is another thing."""
+        return self.confidence >= WHOLE_FROM
 
 
 class RelationSource(StrEnum):

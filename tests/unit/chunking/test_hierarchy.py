@@ -43,7 +43,7 @@ def test_a_bundle_that_no_unit_bears_is_none() -> None:
 
 def test_links_are_the_units_own_and_those_in_its_span_each_once() -> None:
     """ING-14: the surest of several links of one kind to one target is kept."""
-    called, likelier = Link(LinkKind.CALLS, "f", 0.4), Link(LinkKind.CALLS, "f", 0.9)
+    called, likelier = Link(LinkKind.CALLS, "f", 0.6), Link(LinkKind.CALLS, "f", 0.9)
     own, beyond = Link(LinkKind.TESTS, "f", 0.6), Link(LinkKind.CALLS, "g", 0.4)
     facts = SourceFacts(links=NamePositions.of([(2, beyond), (1, likelier), (0, called)]))
     units = [ParsedUnit(start=0, end=2, path="a", kind="part", level=1, links=(own,), attributes={"speaker": "A"})]

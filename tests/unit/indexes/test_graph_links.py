@@ -207,3 +207,38 @@ def test_names_used_without_a_link_are_references_unless_a_link_says_more(tmp_pa
         ("references", "t/a.py main", "t/a.py SIZE"),
         ("references", "t/a.py twin", "t/a.py SIZE"),
     }
+
+
+def test_a_test_that_is_called_after_a_method_tests_the_method_that_it_calls(tmp_path: Path) -> None:
+    """ING-14: what its name says, by which a function may be meant, stands beside what it calls."""
+    tested = (Link(LinkKind.TESTS, "Validate", 0.5), Link(LinkKind.TESTS, "Validate", 0.3))
+    test = a_file("t/auth_test.go", {"symbol": "TestValidate", "links": tested}, language="go")
+    method = a_file("t/auth.go", "User", "User.Validate", language="go")
+    function = a_file("t/check.go", "Validate", language="go")
+    assert {edge[:3] for edge in crossed(tmp_path / "a", test, method)} == {
+        ("tests", "t/auth_test.go TestValidate", "t/auth.go User.Validate")
+    }
+    assert {edge[:3] for edge in crossed(tmp_path / "b", test, method, function)} == {
+        ("tests", "t/auth_test.go TestValidate", "t/auth.go User.Validate"),
+        ("tests", "t/auth_test.go TestValidate", "t/check.go Validate"),
+    }
+
+
+def test_a_type_that_has_all_methods_of_an_interface_implements_it(tmp_path: Path) -> None:
+    """ING-14: across the packages of a tree, the surer the more names agree; one method too few is none."""
+    files = [
+        a_file(
+            "t/auth/auth.go",
+            {"symbol": "Validator", "attributes": {"method_set": "Name Validate"}},
+            *("User", "User.Validate", "User.Name", "Guest", "Guest.Validate"),
+            language="go",
+        ),
+        a_file("t/admin/admin.go", {"symbol": None, "defines": ("Admin",)}, "Admin.Validate", language="go"),
+        a_file("t/admin/names.go", "Admin.Name", language="go"),
+        a_file("u/other.go", "User", "User.Validate", "User.Name", language="go"),
+        a_file("t/user.py", "User", "User.Validate", "User.Name"),
+    ]
+    assert crossed(tmp_path, *files) == {
+        ("implements", "t/auth/auth.go User", "t/auth/auth.go Validator", 2 / 3),
+        ("implements", "t/admin/admin.go", "t/auth/auth.go Validator", 2 / 3),
+    }

@@ -283,10 +283,10 @@ def _bundles(units: Sequence[ParsedUnit], own: Sequence[ChunkId]) -> list[ChunkI
 
 
 def _surest(links: Sequence[Link]) -> tuple[Link, ...]:
-    """Every kind and target once, by first appearance, as the surest of its links has it."""
-    surest: dict[tuple[LinkKind, str], Link] = {}
+    """Every kind and target once, by first appearance, as the surest of its links has it; members stand apart."""
+    surest: dict[tuple[LinkKind, str, bool], Link] = {}
     for link in links:
-        key = (link.kind, link.target)
+        key = (link.kind, link.target, link.whole)
         if key not in surest or surest[key].confidence < link.confidence:
             surest[key] = link
     return tuple(surest.values())

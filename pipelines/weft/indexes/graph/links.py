@@ -27,7 +27,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from weft.domain.documents import ContentType
-from weft.domain.links import CAUSAL, LinkKind
+from weft.domain.links import CAUSAL, WHOLE_FROM, LinkKind
 from weft.indexes.graph.keys import (
     OWN,
     SHORTEST_TITLE,
@@ -304,7 +304,6 @@ def work_wanted(target: str) -> list[LookupKey]:
 
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _NAME_CONFIDENCE = 0.8  # of a name that code uses without a link that says how
-_WHOLE_FROM = 0.5  # least confidence of a link whose name is whole; below it is the last name of a member of something
 _PACKAGE = "/__init__.py"
 # Paths of tests and of what only tests use, whatever the language; a source's own name, the first part, says nothing.
 _TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
@@ -332,6 +331,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
         "causal": [kind.value for kind in CAUSAL],
         "least_confidence": settings.least_confidence,
         "name_confidence": _NAME_CONFIDENCE,
+        "whole_from": WHOLE_FROM,
     }
 
     def run(name: str) -> None:
@@ -343,7 +343,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     _wants(connection)
     # Where imports lead comes before names are met: a file means what it imported, also where that was passed on to it
     # by another. Names that thousands bear are left out before the join, which would be as large as their product.
-    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "few", "met", "found"):
+    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "few", "met", "found", "implemented"):
         run(name)
     shares = pa.Table.from_pylist(
         [
@@ -439,7 +439,7 @@ def _numbered(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
     elif kind in CAUSAL:
         wanted = relation_wanted(target, uri)
     elif content_type == ContentType.CODE and language:
-        member = confidence < _WHOLE_FROM
+        member = confidence < WHOLE_FROM
         wanted = symbol_wanted(target, uri, symbol, family_of(language), member=member)
     else:
         wanted = reference_wanted(target, uri)

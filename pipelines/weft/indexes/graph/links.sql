@@ -21,7 +21,8 @@ SELECT DISTINCT unit, p.uri, CASE WHEN symbol IS NULL THEN name ELSE symbol || '
 FROM named JOIN places p USING (place) JOIN files f ON f.uri = p.uri
 WHERE symbol IS NULL OR NOT list_contains(string_split(symbol, '.'), name);
 
--- links: every link once, with whoever points; names that a text uses are references where it has no links
+-- links: every link once, with whoever points; names that a text uses are references where it has no links. A whole name
+-- and the last name of a member of something, though they read alike, point to different things.
 CREATE TABLE links AS
 WITH cut AS (
     SELECT file_row_number AS place, links, "references" FROM read_parquet($chunks, file_row_number = true)
@@ -35,11 +36,12 @@ WITH cut AS (
 ), used AS (
     SELECT place, unnest("references") AS target FROM cut
 ), every AS (
-    SELECT place, kind, target, max(confidence) AS confidence, bool_or(declared) AS declared FROM said GROUP BY ALL
+    SELECT place, kind, target, max(confidence) AS confidence, bool_or(declared) AS declared
+    FROM said GROUP BY place, kind, target, confidence < $whole_from
     UNION ALL
     SELECT DISTINCT place, 'references', target, $name_confidence, false FROM used ANTI JOIN said USING (place)
 )
-SELECT row_number() OVER (ORDER BY place, kind, target) AS number, * FROM every;
+SELECT row_number() OVER (ORDER BY place, kind, target, confidence) AS number, * FROM every;
 
 -- reached: the file that each import leads to, and the name inside it; of several the one nearest in the tree
 CREATE TABLE reached AS
@@ -135,6 +137,31 @@ SELECT *, count(*) OVER (PARTITION BY number) AS bearers,
        kind IN $causal AND (min(uri) OVER whole <> max(uri) OVER whole OR unit <> min(unit) OVER whole) AS vague
 FROM near WINDOW whole AS (PARTITION BY number);
 
+-- implemented: types with a method of each name that an interface asks for, where no type says what it implements; of n
+-- names that agree, the sureness is n / (n + 1)
+CREATE TABLE implemented AS
+WITH asked AS (
+    SELECT p.unit, split_part(p.uri, '/', 1) AS tree, language, unnest(methods) AS method, len(methods) AS methods
+    FROM (
+        SELECT file_row_number AS place, string_split(attributes->>'$.method_set', ' ') AS methods
+        FROM read_parquet($chunks, file_row_number = true)
+    ) JOIN places p USING (place) JOIN files f ON f.uri = p.uri
+    WHERE methods IS NOT NULL
+), borne AS (
+    SELECT DISTINCT split_part(key, chr(31), 2) AS folder, split_part(uri, '/', 1) AS tree, language,
+           string_split(split_part(key, chr(31), 3), '.') AS name
+    FROM bearers JOIN files USING (uri)
+    WHERE starts_with(key, 'folder' || chr(31)) AND language IN (SELECT language FROM asked)
+), able AS (
+    SELECT a.unit, a.methods, b.folder, b.name[1] AS type
+    FROM asked a JOIN borne b
+        ON b.tree = a.tree AND b.language = a.language AND len(b.name) = 2 AND b.name[2] = a.method
+    GROUP BY ALL HAVING count(DISTINCT a.method) = a.methods
+)
+SELECT DISTINCT b.unit AS source, able.unit AS target, methods / (methods + 1.0) AS confidence
+FROM able JOIN bearers b ON b.key = concat_ws(chr(31), 'folder', folder, type)
+WHERE b.unit <> able.unit;
+
 -- crossed: edges, each once; tests test no tests, what is said more closely is not said again as a reference, and a
 -- relation leads to one document or nowhere
 CREATE TABLE crossed AS
@@ -150,6 +177,8 @@ WITH weighed AS (
     FROM weighed
     WHERE confidence >= $least_confidence OR declared
     GROUP BY ALL
+    UNION ALL
+    SELECT 'implements', source, target, confidence, false, NULL FROM implemented WHERE confidence >= $least_confidence
 )
 SELECT * FROM kept k
 WHERE kind <> 'references' OR declared OR NOT EXISTS (
