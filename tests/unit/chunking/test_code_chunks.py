@@ -73,14 +73,14 @@ UNITS = {
     ],
     "c": [
         *[(0, "preamble", None), (1, "constants", None), (1, "struct", "shelf"), (1, "enum", "size")],
-        *[(1, "constants", None), (2, "function", "shelf_add")],
+        *[(2, "declaration", "shelf_width"), (2, "function", "shelf_add")],
     ],
     "cpp": [
         *[(0, "preamble", None), (1, "code", None), (1, "class", "library.rows.Shelf")],
         *[(2, "method", "library.rows.Shelf.Shelf"), (2, "fields", None), (2, "method", "library.rows.Shelf.width")],
         *[(2, "fields", None), (2, "fields", None), (2, "method", "library.rows.Shelf.add")],
         *[(2, "function", "library.rows.operator=="), (1, "enum", "library.rows.Size")],
-        *[(2, "method", "library.rows.Row.count"), (2, "function", "TEST")],
+        *[(2, "method", "library.rows.Row.count"), (2, "method", "ShelfTest.TakesABook")],
     ],
 }
 
@@ -206,7 +206,7 @@ def test_fields_between_methods_are_in_the_bundle_too() -> None:
         ("c", "shelf_add", LinkKind.CALLS, {"check", "page_open"}),
         ("cpp", "library.rows.Shelf", LinkKind.EXTENDS, {"Base", "library.Holder"}),
         ("cpp", "library.rows.Shelf.add", LinkKind.CALLS, {"page.open", "push_back", "Page"}),
-        ("cpp", "TEST", LinkKind.TESTS, {"open_shelf"}),
+        ("cpp", "ShelfTest.TakesABook", LinkKind.TESTS, {"open_shelf", "Shelf"}),
         ("python", "Shelf.add", LinkKind.CALLS, {"Shelf.check", "books.page.write", "io.open"}),
         ("python", "Shelf", LinkKind.EXTENDS, {"Base", "Generic"}),
         ("python", "ShelfTest.test_open_shelf", LinkKind.TESTS, {"open_shelf", "Shelf", "add"}),
@@ -217,6 +217,20 @@ def test_links_say_what_a_unit_has_to_do_with_others(
 ) -> None:
     """ING-14: names are resolved through imports and through the object that a method belongs to."""
     assert links_of(named(chunks_of(language))[symbol], kind) == targets
+
+
+def test_a_call_and_a_guess_by_name_are_two_links() -> None:
+    """ING-14: the test of a method, where its name alone could mean a function."""
+    (test,) = chunks_of("go", "func TestValidate(t *testing.T) {\n\tu := User{}\n\tu.Validate()\n}\n")
+    tested = [(link.target, link.whole) for link in test.links if link.kind is LinkKind.TESTS]
+    assert tested == [("Validate", True), ("validate", True), ("Validate", False)]
+
+
+def test_an_interface_of_go_says_which_methods_it_asks_for() -> None:
+    """ING-14: by name, without those of what it embeds."""
+    text = "type Keeper interface {\n\tHolder\n\tTake(a int) error\n\tAdd(b Book)\n}\n"
+    (chunk,) = chunks_of("go", text)
+    assert chunk.attributes == {"method_set": "Add Take"}
 
 
 @pytest.mark.parametrize(
@@ -246,6 +260,59 @@ def test_a_header_comment_is_a_preamble_where_nothing_is_imported() -> None:
     """ING-5: set apart by a blank line; otherwise it documents what it stands above."""
     assert [chunk.kind for chunk in chunks_of("c", "/* Licence. */\n\nint f(void)\n{\n}\n")] == ["preamble", "function"]
     assert [chunk.kind for chunk in chunks_of("c", "/* Does. */\nint f(void)\n{\n}\n")] == ["function"]
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "units"),
+    [
+        (
+            "cpp",
+            "class A_API Heron : public Bird {\n  int a() { return 1; }\n};\n",
+            [("class", "Heron"), ("method", "Heron.a")],
+        ),
+        ("cpp", "struct alignas(8) B_EXPORT C_ALIGNED(4) Nest final { int a; };\n", [("struct", "Nest")]),
+        ("cpp", "enum class A_API Size : int { SMALL };\n", [("enum", "Size")]),
+        ("c", "A_API const char *name(int a)\n{\n  return 0;\n}\n", [("function", "name")]),
+        ("c", "A_API(1) struct bird *name(int a);\n", [("declaration", "name")]),
+        ("c", "void name(const char *, ...) A_PRINTF(1, 2);\n", [("declaration", "name")]),
+        ("c", "DEFINED(a)\nDEFINED(b)\n\nint name(void)\n{\n}\n", [("code", None), ("function", "name")]),
+        (
+            "cpp",
+            "A_BEGIN_SPACE\n\nint name() {\n}\n\nA_END_SPACE\n",
+            [("code", None), ("function", "name"), ("code", None)],
+        ),
+        ("cpp", "/* Flies. */\nMARKED(one,\n       two)\nclass Heron { };\n", [("class", "Heron")]),
+        ("cpp", "DATA_TEST_CASE(herons, n) {\n}\n", [("method", "herons.n")]),
+        ("c", "A_TEST(herons, fly)\n{\n}\n\nA_CALL(wade) {\n}\n", [("function", "fly"), ("function", "wade")]),
+        ("c", "CALL_DEFINE3(open, const char *, name)\n{\n}\n", [("function", "open")]),
+        ("cpp", "template <>\nint convert<Heron>(const Heron& one) {\n}\n", [("function", "convert")]),
+        ("c", "struct BIRD_S heron = { 1 };\nint (*handler)(int);\n", [("constants", None)]),
+        ("c", "int f(int a)\n{\n  if (a) RETURN_IF(a);\n  for (;;) ADD_ONE(a);\n}\n", [("function", "f")]),
+    ],
+)
+def test_what_macros_stand_before_is_read_as_what_it_is(
+    language: str, text: str, units: list[tuple[str, str | None]]
+) -> None:
+    """ING-5, ING-14: by their shape, whatever they are called; bytes and lines stay where they are."""
+    chunks = chunks_of(language, text)
+    assert [(chunk.kind, chunk.symbol) for chunk in chunks] == units
+    assert "".join(text[chunk.start_byte : chunk.end_byte] for chunk in chunks) == text
+    assert {chunk.parse_quality for chunk in chunks} == {1.0}
+
+
+def test_a_prototype_bears_its_name_and_is_no_definition() -> None:
+    """ING-14: a function that is declared is told apart from one that is defined; members and variables are fields."""
+    text = "/* Adds. */\nextern int add(int a, int b);\nint add(int a, int b)\n{\n    return sub(a, b);\n}\n"
+    declared, defined = chunks_of("c", text)
+    assert (declared.kind, declared.symbol, declared.signature) == (
+        "declaration",
+        "add",
+        "extern int add(int a, int b)",
+    )
+    assert (defined.kind, defined.symbol, defined.signature) == ("function", "add", "int add(int a, int b)")
+    assert declared.text.startswith("/* Adds. */")
+    (heron,) = chunks_of("cpp", "class Heron {\n  explicit Heron(int a);\n  int depth() const;\n};\n")
+    assert (heron.kind, heron.defines) == ("class", ("Heron",))
 
 
 def test_a_file_wrapped_in_one_call_is_opened() -> None:

@@ -15,16 +15,22 @@ from weft.chunking.units.splitting import decoded
 _WORD = re.compile(r"\w+")
 _LONGEST_SIGNATURE = 2000
 _DEFAULT = "default"  # the name of what a file exports without one
+_FUNCTION = "function"
+DECLARATION = "declaration"
+"""The kind of a function that is declared here and defined elsewhere."""
+
+_CAPITALS = re.compile(r"[A-Z][A-Z\d_]+")
+_MOST_NAMED_BY_MACRO = 2  # words of a name: of a suite and of a test in it
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function or a type with its body."""
+    """A function or a type with its body, or a function that is declared without one."""
 
     node_chain: tuple[Node, ...]
-    body: Node
+    body: Node  # of what has none, the node itself
     name: str
-    kind: str  # "function", or the kind of type
+    kind: str  # "function", "declaration", or the kind of type
     owner: str = ""  # whose member it says it is, where it stands outside its type
     receiver: str = ""  # what it calls that one
 
@@ -32,6 +38,11 @@ class Definition:
     def node(self) -> Node:
         """The definition without its dress."""
         return self.node_chain[-1]
+
+    @property
+    def is_type(self) -> bool:
+        """Whether it may have members."""
+        return self.kind not in {_FUNCTION, DECLARATION}
 
 
 def definition_of(node: Node | None, tree: SyntaxTree) -> Definition | None:
@@ -56,10 +67,28 @@ def _kind(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
     """The kind of definition that the innermost node is; "" for none."""
     grammar, node = tree.grammar, node_chain[-1]
     if node.type in grammar.functions:
-        return "function"
+        return _FUNCTION
+    if node.type in grammar.prototypes and _is_prototype(node_chain, grammar):
+        return DECLARATION
     if node.type in grammar.exported and _is_exported(node_chain, tree):
         return grammar.exported[node.type] if tree.holds_functions(node.start_byte, node.end_byte) else ""
     return grammar.types.get(node.type, "")
+
+
+def _is_prototype(node_chain: Sequence[Node], grammar: Grammar) -> bool:
+    """Whether a declaration is a function's, outside of types: there it is a field like others."""
+    around = node_chain[0].parent
+    while around is not None and around.type in grammar.guards:
+        around = around.parent
+    declarator = node_chain[-1].child_by_field_name("declarator")
+    while declarator is not None and declarator.type not in grammar.callables:
+        if grammar.binders.get(declarator.type) != "declarator":
+            return False
+        declarator = declarator.child_by_field_name("declarator")
+    named = declarator.child_by_field_name("declarator") if declarator is not None else None
+    # Between brackets stands a pointer to a function, which is a variable.
+    is_function = named is not None and named.type != "parenthesized_declarator"
+    return is_function and (around is None or around.is_error or around.type in grammar.scopes)
 
 
 def _is_exported(node_chain: Sequence[Node], tree: SyntaxTree) -> bool:
@@ -87,7 +116,7 @@ def unwrapped(node: Node, grammar: Grammar) -> Node | None:
 
 def _body(node: Node, grammar: Grammar) -> Node | None:
     body = node.child_by_field_name("body")
-    if body is None and node.type in grammar.exported:
+    if body is None and (node.type in grammar.exported or node.type in grammar.prototypes):
         return node
     if body is None:
         body = next((child for child in node.children if child.is_named and child.type in grammar.blocks), None)
@@ -98,10 +127,30 @@ def _name(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
     for node in reversed(node_chain):
         named = node.child_by_field_name(tree.grammar.name_fields.get(node.type, "name"))
         if named is not None:
+            if macro_named := _named_by_macro(node, named, tree):
+                return macro_named
             bound = tree.names_bound(named)
             name = bound[0][1] if bound else tree.name(named)
             return _DEFAULT if name in tree.grammar.anonymous_owners else name
     return _DEFAULT if _is_exported(node_chain, tree) else ""
+
+
+def _named_by_macro(node: Node, declarator: Node, tree: SyntaxTree) -> str:
+    """The name that a macro makes of its first arguments, `TEST_F(HeronTest, WadesDeep) {`; "" where none does."""
+    parameters = declarator.child_by_field_name("parameters")
+    called = declarator.child_by_field_name("declarator")
+    if not tree.grammar.macros or parameters is None or called is None or node.child_by_field_name("type") is not None:
+        return ""
+    if not _CAPITALS.fullmatch(tree.text(called)):
+        return ""
+    words: list[str] = []
+    for parameter in parameters.named_children[:_MOST_NAMED_BY_MACRO]:
+        if parameter.named_child_count > 1 or not _WORD.fullmatch(tree.text(parameter)):
+            break
+        if parameter.named_child_count and parameter.named_children[0].type != "type_identifier":
+            break
+        words.append(tree.text(parameter))
+    return ".".join(words)
 
 
 def _owner(node: Node, name: str, tree: SyntaxTree) -> tuple[str, str, str]:
@@ -118,7 +167,7 @@ def _owner(node: Node, name: str, tree: SyntaxTree) -> tuple[str, str, str]:
 def signature_of(definition: Definition, tree: SyntaxTree) -> str:
     """The definition up to its body, on one line, without its annotations and comments."""
     hidden = tree.grammar.annotations | tree.grammar.comments
-    bodiless = definition.body is definition.node and definition.node.type in tree.grammar.bodiless
+    bodiless = definition.body is definition.node and definition.node.type not in tree.grammar.exported
     end = definition.node.end_byte if bodiless else definition.body.start_byte
     pieces: list[str] = []
     waiting = [definition.node_chain[0]]
@@ -134,4 +183,4 @@ def signature_of(definition: Definition, tree: SyntaxTree) -> str:
             waiting.extend(reversed(node.children))
     pieces.append(decoded(tree.source[position:end]))
     text = " ".join(" ".join(pieces).split())
-    return text.removesuffix(tree.grammar.opener.strip()).rstrip()[:_LONGEST_SIGNATURE]
+    return text.removesuffix(tree.grammar.opener.strip()).rstrip(" ;")[:_LONGEST_SIGNATURE]

@@ -24,9 +24,13 @@ class Grammar:
 
     name: str  # the grammar in the language pack
     inherits: tuple[str, ...] = ()  # names under which further queries stand, which come before its own
+    macros: bool = False  # whether words in capitals may stand anywhere: see `macros`
     comments: frozenset[str]  # comments; one that stands above a unit is the unit's own
     offside: bool = False  # whether a comment indented deeper than a unit belongs to what is before it
     functions: frozenset[str]  # what defines a function where it has a body
+    prototypes: frozenset[str] = frozenset()  # what declares a function where one of `callables` is its declarator
+    callables: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()  # where a prototype stands for itself
     types: Mapping[str, str]  # what defines a type where it has a body, and the kind of unit it makes
     bodiless: frozenset[str] = frozenset()  # definitions that count although no field holds their body
     # what a definition may be dressed in, and the fields to look through
@@ -36,6 +40,7 @@ class Grammar:
     namespaces: frozenset[str] = frozenset()  # what qualifies the names inside it
     # what adds members to a type declared elsewhere: the fields of the type and of what it implements
     extensions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    asked_methods: frozenset[str] = frozenset()  # methods in an interface that types have without saying so
     receiver: str = ""  # the field of a function that says whose method it is
     guards: frozenset[str] = frozenset()  # what stands around declarations and means nothing to them
     compounds: frozenset[str]  # statements that hold statements: cut between these where they are too long
@@ -186,6 +191,7 @@ GO = Grammar(
     types={"struct_type": "struct", "interface_type": "interface"},
     bodiless=_nodes("interface_type"),
     wrappers={"type_declaration": (ONLY,), "type_spec": ("type",)},
+    asked_methods=_nodes("method_elem"),
     receiver="receiver",
     compounds=_nodes(
         "if_statement for_statement expression_switch_statement type_switch_statement select_statement type_declaration"
@@ -264,8 +270,12 @@ RUST = Grammar(
 
 C = Grammar(
     name="c",
+    macros=True,
     comments=_nodes("comment"),
     functions=_nodes("function_definition"),
+    prototypes=_nodes("declaration"),
+    callables=_nodes("function_declarator"),
+    scopes=_nodes("translation_unit declaration_list"),
     types={"struct_specifier": "struct", "union_specifier": "union", "enum_specifier": "enum"},
     wrappers={"declaration": ("type",), "type_definition": ("type",), "field_declaration": ("type",)},
     name_fields=_fields(declarator="function_definition declaration type_definition field_declaration"),
@@ -289,6 +299,7 @@ C = Grammar(
         name="preproc_def preproc_function_def enum_specifier struct_specifier",
     ),
     bound=_nodes("identifier type_identifier field_identifier"),
+    test_marks=r"\b(?:[A-Z]+_)*TEST(?:_[A-Z]+)*\s*\(",
 )
 CPP = replace(
     C,
@@ -305,13 +316,12 @@ CPP = replace(
         **C.binders,
         **_fields(
             "reference_declarator template_declaration",
-            name="alias_declaration concept_definition",
+            name="alias_declaration concept_definition template_function",
             declarator="function_definition",
         ),
     },
     bound=C.bound | _nodes("qualified_identifier destructor_name operator_name"),
     selves=_nodes("this"),
-    test_marks=r"\bTEST(?:_[FP])?\s*\(",
 )
 
 GRAMMARS: Mapping[str, Grammar] = {

@@ -254,6 +254,8 @@ def tested_by_name(symbol: str) -> tuple[Link, ...]:
 _DEEPEST = 3
 _SPARSE = 64  # bytes per token that no code has: what is longer is looked into without being counted
 _INTERFACES = {"interface", "trait"}
+METHOD_SET = "method_set"
+"""The attribute of an interface that names its methods, with blanks between."""
 
 
 def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
@@ -326,7 +328,7 @@ class _Outline:
             definition = group.definition
             if definition is None:
                 units += self._run(group, stop, scope)
-            elif definition.kind != "function" and self._opens(definition, scope):
+            elif definition.is_type and self._opens(definition, scope):
                 units += self._type(group, definition, stop, scope)
             else:
                 units += self._whole(group, definition, stop, scope)
@@ -346,9 +348,9 @@ class _Outline:
         space, tree = group.space, self.tree
         owner = scope.qualified(*space.names, space.owner or definition.owner)
         member = bool(scope.symbol or space.owner or definition.owner)
-        typed = definition.kind != "function"
+        typed = definition.is_type
         symbol = ".".join(filter(None, (owner, definition.name)))
-        kind = definition.kind if typed else "method" if member else "function"
+        kind = "method" if member and definition.kind == "function" else definition.kind
         level = scope.level if typed or scope.symbol else scope.level + 1
         signature = signature_of(definition, tree)
         context = scope.context if group.headed else _under(scope.context, space.context)
@@ -359,7 +361,7 @@ class _Outline:
         if member:
             self.owned.append(MemberSpan(definition.node.start_byte, stop, owner, definition.receiver))
         tested = tested_by_name(symbol)
-        if not typed and (tested or tree.is_test(group.start, definition.body.start_byte)):
+        if definition.kind == "function" and (tested or tree.is_test(group.start, definition.body.start_byte)):
             self.tests.append((group.start, stop))
         path = f"type:{symbol}" if typed else f"{kind}:{symbol}"
         return ParsedUnit(
@@ -375,8 +377,17 @@ class _Outline:
             symbol=symbol,
             signature=signature,
             bundle_path=f"type:{owner}" if member else path if typed else None,
-            links=tested,
+            links=tested if definition.kind == "function" else (),
+            attributes=self._method_set(definition),
         )
+
+    def _method_set(self, definition: Definition) -> dict[str, str]:
+        """Names of the methods that a type must have to be of an interface, where no type says of which it is."""
+        asked = self.tree.grammar.asked_methods
+        members = definition.node.named_children if asked else ()
+        names = [member.child_by_field_name("name") for member in members if member.type in asked]
+        spoken = " ".join(sorted({self.tree.name(name) for name in names if name is not None}))
+        return {METHOD_SET: spoken} if spoken else {}
 
     def _whole(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> list[ParsedUnit]:
         unit = self._roomy(self._unit(group, definition, stop, scope))

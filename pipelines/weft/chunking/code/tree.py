@@ -11,6 +11,7 @@ from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
 from weft.chunking.code.grammars import GRAMMARS, Grammar
+from weft.chunking.code.macros import without_macros
 from weft.chunking.units.splitting import decoded
 
 # Deeper than any source that a person wrote; what lies deeper is not looked into, so that no input exhausts the stack.
@@ -36,7 +37,8 @@ class SyntaxTree:
     def __init__(self, source: bytes, grammar: Grammar) -> None:
         self.source = source
         self.grammar = grammar
-        self.root = Parser(get_language(grammar.name)).parse(source).root_node
+        parsed, above = without_macros(source, heads=grammar.name == "c") if grammar.macros else (source, [])
+        self.root = Parser(get_language(grammar.name)).parse(parsed).root_node
         self.captures: dict[str, list[Node]] = {}  # of the query of facts, by name, in source order
         cursor = QueryCursor(query_of(grammar.name, "facts"))
         cursor.set_max_start_depth(_MAX_QUERY_DEPTH)
@@ -46,7 +48,9 @@ class SyntaxTree:
         for nodes in self.captures.values():
             nodes.sort(key=lambda node: (node.start_byte, -node.end_byte, node.type))  # they come in any order
         comments = [node for node in self.captures.get("comment", ()) if node.end_byte > node.start_byte]
-        self._comments = sorted((node.start_byte, node.end_byte) for node in comments)
+        spoken = sorted((node.start_byte, node.end_byte) for node in comments)
+        self._first_comment = spoken[0] if spoken else None
+        self._comments = sorted([*spoken, *(span for span in above if not _inside(spoken, span[0]))])
         self._functions, self._imports, self._types = (
             sorted(node.start_byte for node in self.captures.get(name, ())) for name in ("function", "import", "type")
         )
@@ -107,9 +111,8 @@ class SyntaxTree:
 
     def first_comment(self) -> tuple[int, int] | None:
         """The first comment where nothing but blanks is before it."""
-        if self._comments and not self.source[: self._comments[0][0]].strip():
-            return self._comments[0]
-        return None
+        first = self._first_comment
+        return first if first is not None and not self.source[: first[0]].strip() else None
 
     def name(self, node: Node) -> str:
         """A name as dotted words, whatever its language puts between them; generics are left out."""
@@ -183,6 +186,12 @@ def docstring_of(statement: Node) -> Node | None:
     alone = statement.type == "expression_statement" and statement.child_count == 1
     expression = statement.children[0] if alone else statement
     return expression if expression.type == "string" else None
+
+
+def _inside(spans: Sequence[tuple[int, int]], position: int) -> bool:
+    """Whether one of some disjoint spans, in order, holds a position."""
+    index = bisect_right(spans, position, key=lambda span: span[0]) - 1
+    return index >= 0 and position < spans[index][1]
 
 
 def _any_within(positions: Sequence[int], start: int, end: int) -> bool:
