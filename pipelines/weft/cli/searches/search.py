@@ -33,6 +33,7 @@ from rich.text import Text
 from weft.cli.console.options import ServedOptions, command, run_job
 from weft.cli.console.output import Result, Shown, dim, markup
 from weft.cli.console.terminal import note, plain, warn
+from weft.cli.searches.passages import code, opened_here, stands_by_line
 from weft.cli.searches.requests import new_id, warn_of_depth
 from weft.domain.chunks import ChunkLevel
 from weft.domain.documents import Domain
@@ -55,14 +56,17 @@ from weft.domain.reasons import warns
 from weft.retrieval.answer.trace import (
     compared,
     context_lines,
+    excerpt,
     explained,
     gap_line,
     hand_off_line,
+    line_in_document,
     snippet,
     understanding_line,
 )
 from weft.runtime.process import speaker_of
 
+_INDENT = 5  # columns below the rank of a result
 LOOKED_FOR = 'What to look for; "a phrase" and +word stand first, -word leaves out; all else is words.'
 
 
@@ -223,12 +227,16 @@ def shown(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) 
 
 def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Shown]:
     name = " › ".join(_names(result))
-    place = f"{result.uris[0]}:{result.start_line}-{result.end_line}"
+    around = excerpt(result.text, query)
+    place = f"{opened_here(result.uris[0])}:{line_in_document(result, around.matched)}"
     sure = "  [yellow]doubtful[/]" if result.doubtful else ""
     yield markup(
         f"[bold]{result.rank:>3}[/]  [cyan]{result.score:.4f}[/]{sure}  {plain(place)}  [magenta]{plain(name)}[/]"
     )
-    yield _below(dim(snippet(result.text, query)))
+    if result.domain is Domain.CODE or stands_by_line(around.lines):
+        yield code(around.lines, result.uris[0], indent=_INDENT)
+    else:
+        yield _below(dim(snippet(result.text, query)))
     for uri in result.uris[1:]:
         yield dim(f"     also {uri}")
     for uri in result.alike:
@@ -244,7 +252,7 @@ def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Show
 
 
 def _below(text: Text) -> Padding:
-    return Padding(text, (0, 0, 0, 5))
+    return Padding(text, (0, 0, 0, _INDENT))
 
 
 def _names(result: RankedResult) -> Iterator[str]:

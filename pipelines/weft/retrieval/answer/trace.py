@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -152,12 +153,54 @@ _WORD = re.compile(r"\w+")
 def snippet(text: str, query: str, length: int = CHARACTERS) -> str:
     """The text from the line that has most words of the query, on one line, at most `length` characters."""
     lines = [line for line in text.splitlines() if line.strip()]
-    wanted = _words(query)
-    best = max(range(len(lines)), key=lambda at: (len(wanted & _words(lines[at])), -at), default=0)
+    best = _matched(lines, query)
     shown = " ".join(" ".join(lines[best:]).split())
     if best:
         shown = f"… {shown}"
     return shown if len(shown) <= length else f"{shown[: length - 1].rstrip()}…"
+
+
+LINES = 8  # of a passage that is shown line by line
+_ABOVE = 2  # of these, above the matched one
+
+
+class Excerpt(NamedTuple):
+    """Some lines of a text, as they are but for the indent that they share."""
+
+    lines: tuple[str, ...]
+    first: int  # place of the first of them among the lines of the text
+    matched: int  # place of the line that has most words of the query
+
+
+def excerpt(text: str, query: str, most: int = LINES) -> Excerpt:
+    r"""The line of a text that has most words of the query, and those around it.
+
+    Examples:
+        >>> excerpt("def a():\n    one()\n    two()\n    three()\n", "three", most=2)
+        Excerpt(lines=('two()', 'three()'), first=2, matched=3)
+    """
+    lines = text.expandtabs(4).splitlines()
+    matched = _matched(lines, query)
+    first = max(0, min(matched - min(_ABOVE, most // 2), len(lines) - most))
+    some = lines[first : first + most]
+    while some and not some[-1].strip():
+        some.pop()
+    shared = min((len(line) - len(line.lstrip()) for line in some if line.strip()), default=0)
+    return Excerpt(tuple(line[shared:].rstrip() for line in some), first, matched)
+
+
+def line_in_document(result: RankedResult, at: int) -> int:
+    """The line of its document that a line of a result's text stands on, both by place; text has context above it.
+
+    Where markup was left out of the text, or what follows was added to it, it is a line nearby.
+    """
+    above = max(0, len(result.text.splitlines()) - (result.end_line - result.start_line + 1))
+    return min(max(result.start_line + at - above, result.start_line), result.end_line)
+
+
+def _matched(lines: Sequence[str], query: str) -> int:
+    wanted = _words(query)
+    return max(range(len(lines)), key=lambda at: (len(wanted & _words(lines[at])), -at), default=0)
 
 
 def _words(text: str) -> set[str]:
