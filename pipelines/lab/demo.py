@@ -195,10 +195,9 @@ def prepare(folder: Path, settings: Settings, *, modules: int) -> DemoCorpus:
             _write(folder / name, content, origin.stat().st_mtime)
     sources = tuple(sorted(folder.iterdir()))
     read = (item for source in sources for item in read_source(source, settings.ingest, domain=None))
-    sizes = prior_sizes(settings.chunking, settings.priors)
-    documents, questions = masked_corpus(
-        (item for item in read if isinstance(item, Document)), sizes.sizes_of, load_token_counter(settings.embedding)
-    )
+    counter = load_token_counter(settings.embedding)
+    sizes = prior_sizes(settings.chunking, settings.priors, limit=counter.limit)
+    documents, questions = masked_corpus((item for item in read if isinstance(item, Document)), sizes.sizes_of, counter)
     for document in documents:
         path = folder / document.uri
         _write(path, document.text.encode("utf-8", "surrogateescape"), path.stat().st_mtime)

@@ -70,11 +70,15 @@ class Chunkers:
     def __init__(self) -> None:
         self.tokenizer: Tokenizer = read_tokenizer(locate(SETTINGS.embedding))
         self.count = load_token_counter(SETTINGS.embedding)
-        self.sizes: ChunkSizes = prior_sizes(SETTINGS.chunking, SETTINGS.priors).domains[Domain.CODE]
         self.window = self.count.limit
+        self.sizes = self.within(self.window)
+
+    @staticmethod
+    def within(limit: int) -> ChunkSizes:
+        return prior_sizes(SETTINGS.chunking, SETTINGS.priors, limit=limit).domains[Domain.CODE]
 
     def syntax(self, document: Document) -> list[Piece]:
-        chunks = chunk_document(document, self.sizes.capped(self.window), self.count)
+        chunks = chunk_document(document, self.sizes, self.count)
         return [
             Piece(
                 document.uri,
@@ -234,7 +238,7 @@ def test_a_docstring_finds_its_own_function(
     root = Path(sysconfig.get_paths()["stdlib"])
     files = [path for path in python_files(root)[::STEP] if path.stat().st_size < 200_000]
     documents = [a_document(str(path.relative_to(root)), path.read_text(encoding="utf-8")) for path in files]
-    remaining, found = masked_corpus(documents, lambda _: chunkers.sizes.capped(chunkers.window), chunkers.count)
+    remaining, found = masked_corpus(documents, lambda _: chunkers.sizes, chunkers.count)
     questions = [Asked(question.text, question.uri, question.place) for question in found]
     rows = measured(
         label="docstrings",
@@ -257,7 +261,7 @@ def test_functions_that_fit_are_whole(tree: str, limit: int, chunkers: Chunkers)
     paths = sysconfig.get_paths()
     root = Path(paths["stdlib"]) if tree == "stdlib" else Path(paths["purelib"]) / tree
     fitting = syntax = plain = overlapping = 0
-    sizes = chunkers.sizes.capped(limit)
+    sizes = chunkers.within(limit)
     for path in python_files(root):
         text = path.read_text(encoding="utf-8", errors="ignore")
         if {"\x0c", "\r", "\ufeff"} & set(text):

@@ -76,7 +76,8 @@ def single_turns(found: Sequence[Transcript]) -> list[Unit]:
 
 def chunked(found: Sequence[Transcript], encoder: Encoder) -> dict[int, list[Unit]]:
     """Units by level."""
-    sizes = prior_sizes(SETTINGS.chunking, SETTINGS.priors).domains[Domain.HISTORY].capped(encoder.max_tokens)
+    stated = prior_sizes(SETTINGS.chunking, SETTINGS.priors, limit=encoder.max_tokens)
+    sizes = stated.domains[Domain.HISTORY]
     chunkers = chunkers_with(load_word_vectors(SETTINGS.embedding))
     levels: defaultdict[int, list[Unit]] = defaultdict(list)
     for session in found:

@@ -26,7 +26,7 @@ def test_the_child_cuts_topics_by_similarity(tmp_path: Path) -> None:
     (tmp_path / "chat.json").write_text(json.dumps({"sessions": [{"id": "s", "turns": turns}]}))
     (document,) = read_source(tmp_path, settings.ingest, domain=None)
     assert isinstance(document, Document)
-    sizes = prior_sizes(settings.chunking, settings.priors).domains[Domain.HISTORY].capped(254)
+    sizes = prior_sizes(settings.chunking, settings.priors, limit=254).domains[Domain.HISTORY]
     parser = Parser(settings.ingest.parser, settings.embedding)
     try:
         chunks, note = parser.cut(document, sizes)

@@ -158,7 +158,9 @@ def test_no_file_keeps_another_from_the_index(tmp_path: Path, name: str) -> None
     (root / "good.py").write_text("def good():\n    return 1\n")
     (root / name).write_text(BOMBS[name]())
     plan = a_plan(root, tmp_path / "store")
-    worker = ReadAndChunk(ReadRules(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, None))
+    worker = ReadAndChunk(
+        ReadRules(plan.ingest, prior_sizes(plan.chunking, plan.priors, limit=254), plan.embedding, None)
+    )
     items = list_items(root, plan.ingest)
     worker.work(Unit(0, [item for item in items if item.uri.endswith("good.py")]))  # starts the child
     unit = worker.work(Unit(1, items))

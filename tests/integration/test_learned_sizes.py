@@ -108,10 +108,11 @@ def test_liking_short_chunks_makes_indexing_cut_shorter_where_asked(tree: Path, 
     reindex(tree, store)
     before = rows(store, "tree/long.md")
     assert {pairs_of(row["sizing"])["learned"] for row in before} == {"priors"}
-    limit = int(pairs_of(before[0]["sizing"])["target"])
+    target = int(pairs_of(before[0]["sizing"])["target"])
     version = learn(store, list(feedback(store, queries=60)))
-    believed = live_sizes(SETTINGS.chunking, SETTINGS.priors, Catalog(store)).domains[Domain.GENERAL]
-    assert believed.target_tokens < limit
+    limit = int(pairs_of(before[0]["sizing"])["max"])
+    believed = live_sizes(SETTINGS.chunking, SETTINGS.priors, Catalog(store), limit=limit).domains[Domain.GENERAL]
+    assert believed.target_tokens < target
 
     first = Catalog(store).pointer().generation
     reindex(tree, store, resized=False)
@@ -119,7 +120,7 @@ def test_liking_short_chunks_makes_indexing_cut_shorter_where_asked(tree: Path, 
     (tree / "more.md").write_text("# More\n\nA page that is new.\n", encoding="utf-8")
     reindex(tree, store, resized=False)
     assert rows(store, "tree/long.md") == before
-    assert {pairs_of(row["sizing"])["target"] for row in rows(store, "tree/more.md")} == {str(limit)}
+    assert {pairs_of(row["sizing"])["target"] for row in rows(store, "tree/more.md")} == {str(target)}
     (tree / "more.md").unlink()
 
     reindex(tree, store)

@@ -33,7 +33,7 @@ def _uri(path: Path) -> str:
 @pytest.fixture(scope="module")
 def parts() -> list[Part]:
     settings = load_settings(environment={})
-    sizes = prior_sizes(settings.chunking, settings.priors)
+    sizes = prior_sizes(settings.chunking, settings.priors, limit=254)
     found = []
     for path in _files(*PACKAGES):
         document = Document(

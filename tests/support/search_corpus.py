@@ -40,7 +40,7 @@ def kept_corpus(folder: Path, settings: Settings, *, chunks: int) -> list[Questi
 def write_corpus(folder: Path, settings: Settings, *, chunks: int) -> list[SyntheticQuestion]:
     """Write modules below a folder until they make so many chunks, in an order that says nothing about their place."""
     count_tokens = load_token_counter(settings.embedding)
-    sizes_of = prior_sizes(settings.chunking, settings.priors).sizes_of
+    sizes_of = prior_sizes(settings.chunking, settings.priors, limit=count_tokens.limit).sizes_of
     made, questions = 0, []
     for batch in _batches(settings):
         masked, asked = masked_corpus(batch, sizes_of, count_tokens)

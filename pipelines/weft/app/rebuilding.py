@@ -238,9 +238,9 @@ def due(settings: Settings, catalog: Catalog) -> RebuildResult:
     outdated = changed > settings.consolidation.rebuild.most_changed
     again = outdated and any(one.content_hash == manifest.content_hash and _changed(one) < changed for one in later)
     window = load_token_counter(settings.embedding).limit
-    # Chunks are never longer than the encoder reads: a target that moves beyond that cuts nothing anew.
+    # Manifests of earlier versions state sizes beyond what the encoder reads, which cut as those within it do.
     cut_by = {one.id: within_window(one.facts[SIZING], window) for one in (manifest, *later) if SIZING in one.facts}
-    wanted = within_window(snapshots(live_sizes(settings.chunking, settings.priors, catalog)), window)
+    wanted = snapshots(live_sizes(settings.chunking, settings.priors, catalog, limit=window))
     if manifest.id not in cut_by or same_sizes(cut_by[manifest.id], wanted):
         return RebuildResult(declined=again, changed=changed, outdated=outdated)
     moved = _moved(settings, catalog, cut_by[manifest.id], wanted)

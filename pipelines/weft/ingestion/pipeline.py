@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from weft.catalog.catalog import Catalog
+from weft.embedding.tokens import load_token_counter
 from weft.indexes.builder import GenerationBuilder
 from weft.indexes.graph.graph import unmet_relations
 from weft.indexes.manifest import seal_with
@@ -73,7 +74,8 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
 
     base = Base.of(catalog, full=plan.full)
     plan = pinned_to(plan, catalog.precisions())
-    sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog)
+    limit = load_token_counter(plan.embedding).limit
+    sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog, limit=limit)
     if plan.full:
         forget(plan)
     reading = reading_of(plan, models, weighing, sizes, base.documents())
@@ -93,7 +95,7 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder, earlier=base.earlier)
-        facts = facts_of(plan, models, weighing, sizes, base=base)
+        facts = facts_of(plan, models, weighing, sizes, limit=limit, base=base)
         content_hash, generation = builder.content_hash(merged, facts), base.generation
 
         published = generation is None or plan.retrained or content_hash != base.content_hash

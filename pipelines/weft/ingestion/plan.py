@@ -243,6 +243,7 @@ def facts_of(
     weighing: Weighing | None,
     sizes: ActiveSizes,
     *,
+    limit: int,
     base: Base,
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
@@ -259,7 +260,7 @@ def facts_of(
         **weighed,
         SOURCES: sources,
         SIZING: snapshots(sizes),
-        STATED: snapshots(prior_sizes(plan.chunking, plan.priors)),
+        STATED: snapshots(prior_sizes(plan.chunking, plan.priors, limit=limit)),
     }
 
 

@@ -35,46 +35,50 @@ def active_sizes(
     priors: Priors,
     evidence: Evidence,
     *,
+    limit: int,  # tokens that the encoder reads of a chunk
     learned: str = PRIORS_ONLY,  # the live version, which evidence is read on top of
     before: Snapshots | None = None,  # snapshots of the live generation, where there is one
 ) -> ActiveSizes:
-    """The sizes of every domain, chosen from what is believed of them.
+    """The sizes of every domain, chosen from what is believed of them, within what the encoder reads.
 
     Evidence counts as on the newest day that it tells of, so that the same evidence always gives the same sizes.
     """
     beliefs = read_sizing(priors, evidence, last_day(evidence) or 0)
     domains = {}
     for domain in Domain:
-        sizes = _sizes(settings, priors.sizing.domains[domain], domain, beliefs[domain].expected)
+        sizes = _sizes(settings, priors.sizing.domains[domain], domain, beliefs[domain].expected).capped(limit)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
     return ActiveSizes(domains, {domain: _of_records(settings, priors, domain) for domain in Domain})
 
 
-def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> ActiveSizes:
+def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog, *, limit: int) -> ActiveSizes:
     """The sizes that the live evidence of a store makes."""
     pointer = catalog.pointer()
     facts = next((one.facts for one in catalog.generations() if one.id == pointer.generation), {})
     evidence = catalog.live.evidence(pointer)
-    return active_sizes(settings, priors, evidence, learned=pointer.learned or PRIORS_ONLY, before=facts.get(SIZING))
+    learned = pointer.learned or PRIORS_ONLY
+    return active_sizes(settings, priors, evidence, limit=limit, learned=learned, before=facts.get(SIZING))
 
 
-def sizes_in_force(settings: ChunkingSettings, priors: Priors, catalog: Catalog) -> ActiveSizes:
-    """The sizes that the live generation was cut with, as long as settings and priors state what they stated then.
+def sizes_in_force(settings: ChunkingSettings, priors: Priors, catalog: Catalog, *, limit: int) -> ActiveSizes:
+    """The sizes that the live generation was cut with, while what is stated is the same.
+
+    What is stated is what settings and priors say, within the encoder's limit.
 
     So beliefs alone cut nothing anew, and embed nothing anew (ING-11).
     """
-    believed, live = live_sizes(settings, priors, catalog), catalog.pointer().generation
+    believed, live = live_sizes(settings, priors, catalog, limit=limit), catalog.pointer().generation
     facts = next((one.facts for one in catalog.generations() if one.id == live), {})
-    if facts.get(STATED) != snapshots(prior_sizes(settings, priors)):
+    if facts.get(STATED) != snapshots(prior_sizes(settings, priors, limit=limit)):
         return believed
     before: Snapshots = facts[SIZING]
     domains = {domain: _as_cut(sizes, before.get(domain.value, ())) for domain, sizes in believed.domains.items()}
     return replace(believed, domains=domains)
 
 
-def prior_sizes(settings: ChunkingSettings, priors: Priors) -> ActiveSizes:
+def prior_sizes(settings: ChunkingSettings, priors: Priors, *, limit: int) -> ActiveSizes:
     """The sizes before any evidence."""
-    return active_sizes(settings, priors, Evidence())
+    return active_sizes(settings, priors, Evidence(), limit=limit)
 
 
 def snapshots(sizes: ActiveSizes) -> dict[str, list[str]]:

@@ -116,7 +116,7 @@ def test_a_crash_of_the_parser_leaves_windows_and_a_note() -> None:
 def test_sizes_come_from_the_domain_and_records_have_their_own_limit() -> None:
     """ING-11: every size is a setting, and every chunk keeps those that made it."""
     settings = load_settings([], ["priors.sizing.domains.code.target=77"], environment={})
-    sizes = prior_sizes(settings.chunking, settings.priors)
+    sizes = prior_sizes(settings.chunking, settings.priors, limit=254)
     code = Document(
         uri="a", content_type=ContentType.CODE, domain=Domain.CODE, text="x = 1", language="python", trust_level=100
     )

@@ -12,6 +12,7 @@ from tests.support.ingestion import CAPITALS, FORBIDDEN, WORDS, a_plan, a_tree
 from weft.chunking.prose.summary import summary_of
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.errors import SourceError
+from weft.embedding.tokens import load_token_counter
 from weft.indexes.merge import REPEATED, Merge, merge_tables
 from weft.ingestion.plan import IndexPlan, items_of, units_of
 from weft.ingestion.report import NOTES
@@ -29,7 +30,8 @@ def _read(plan: IndexPlan) -> list[Unit]:
 
 
 def _reader(plan: IndexPlan) -> ReadAndChunk:
-    return ReadAndChunk(ReadRules(plan.ingest, prior_sizes(plan.chunking, plan.priors), plan.embedding, plan.domain))
+    sizes = prior_sizes(plan.chunking, plan.priors, limit=load_token_counter(plan.embedding).limit)
+    return ReadAndChunk(ReadRules(plan.ingest, sizes, plan.embedding, plan.domain))
 
 
 def _merged(plan: IndexPlan, units: list[Unit], folder: Path) -> Path:

@@ -16,10 +16,10 @@ from weft.settings import load_settings
 
 PRIORS = load_settings(environment={}).priors
 STATED = {  # max, target, minimum, before, after; recursive, sentence, truncate
-    Domain.CODE: ((4096, 300, 30, 50, 1), (3, 1, 1)),
-    Domain.ACADEMIC: ((2048, 500, 100, 100, 50), (1, 3, 1)),
-    Domain.HISTORY: ((1024, 400, 50, 100, 1), (3, 1, 1)),
-    Domain.GENERAL: ((8192, 512, 50, 100, 50), (2, 2, 1)),
+    Domain.CODE: ((4096, 200, 30, 50, 1), (3, 1, 1)),
+    Domain.ACADEMIC: ((2048, 200, 100, 100, 50), (1, 3, 1)),
+    Domain.HISTORY: ((1024, 200, 50, 100, 1), (3, 1, 1)),
+    Domain.GENERAL: ((8192, 200, 50, 100, 50), (2, 2, 1)),
 }
 WHOLE = {"minimum": 30, "before": 50}
 
@@ -60,30 +60,30 @@ def test_without_evidence_the_beliefs_are_the_priors(domain: Domain) -> None:
 
 
 def test_a_useful_chunk_is_whole_evidence_at_its_size_and_an_unused_one_a_fifth_of_it() -> None:
-    """LRN-9: (shape, rate) = (30 + Σw, 0.1 + Σw/x)."""
+    """LRN-9: (shape, rate) = (20 + Σw, 0.1 + Σw/x)."""
     good, bad = (times(400, outcome(MadeBy(tokens=100, **WHOLE), good=good)) for good in (True, False))
     useful, unused = (read_sizing(PRIORS, each, 100)[Domain.CODE] for each in (good, bad))
     assert useful.n_effective["target"] == pytest.approx(400.0)
     assert unused.n_effective["target"] == pytest.approx(80.0)
-    assert useful.sizes["target"].shape == pytest.approx(30.0 + 400.0)
-    assert unused.sizes["target"].shape == pytest.approx(30.0 + 80.0)
-    assert 100 < useful.expected.target < unused.expected.target < 300
+    assert useful.sizes["target"].shape == pytest.approx(20.0 + 400.0)
+    assert unused.sizes["target"].shape == pytest.approx(20.0 + 80.0)
+    assert 100 < useful.expected.target < unused.expected.target < 200
 
 
 def test_lengths_that_have_nothing_to_do_with_usefulness_leave_the_target_where_it_is() -> None:
     """LRN-9: every chunk is shorter than its target, which is no reason for a shorter target."""
-    short, long = (MadeBy(tokens=tokens, target=300, **WHOLE) for tokens in (100, 200))
+    short, long = (MadeBy(tokens=tokens, target=200, **WHOLE) for tokens in (70, 140))
     judged = [outcome(made, good=good) for made in (short, long) for good in (True, False)]
-    assert expected(times(1, judged[0] + judged[2])).target == pytest.approx(300)
-    assert expected(times(100, judged[0] + judged[2])).target == pytest.approx(300)
-    assert expected(times(100, Evidence.sum(judged))).target == pytest.approx(300, rel=0.03)
+    assert expected(times(1, judged[0] + judged[2])).target == pytest.approx(200)
+    assert expected(times(100, judged[0] + judged[2])).target == pytest.approx(200)
+    assert expected(times(100, Evidence.sum(judged))).target == pytest.approx(200, rel=0.03)
 
 
 def test_where_short_chunks_are_the_useful_ones_the_target_falls_and_else_it_rises() -> None:
     """LRN-9: to make chunks that long, the target moves as far as useful chunks stand from all judged ones."""
-    short, long = (MadeBy(tokens=tokens, target=300, **WHOLE) for tokens in (80, 240))
-    assert expected(times(60, outcome(short, good=True) + outcome(long, good=False))).target < 260
-    assert expected(times(60, outcome(short, good=False) + outcome(long, good=True))).target > 340
+    short, long = (MadeBy(tokens=tokens, target=200, **WHOLE) for tokens in (60, 180))
+    assert expected(times(60, outcome(short, good=True) + outcome(long, good=False))).target < 175
+    assert expected(times(60, outcome(short, good=False) + outcome(long, good=True))).target > 225
 
 
 def test_context_sizes_learn_from_useful_chunks_alone() -> None:
@@ -129,11 +129,11 @@ def test_strategies_are_judged_by_the_chunks_they_made() -> None:
 def test_a_domain_without_evidence_follows_all_domains_and_a_confident_one_itself() -> None:
     """LRN-9: sizes half as large in code make those of history smaller, though by less; a hundred own outcomes outweigh
     it."""
-    small = times(300, outcome(MadeBy(tokens=150, minimum=30), good=True))
-    own = times(300, outcome(MadeBy(tokens=400, minimum=30), good=True, domain=Domain.HISTORY))
+    small = times(300, outcome(MadeBy(tokens=100, minimum=30), good=True))
+    own = times(300, outcome(MadeBy(tokens=200, minimum=30), good=True, domain=Domain.HISTORY))
     followed = expected(small, Domain.HISTORY).target
-    assert 0.5 * 400 < followed < 0.7 * 400
-    assert expected(small + own, Domain.HISTORY).target == pytest.approx(400, rel=0.06)
+    assert 0.5 * 200 < followed < 0.7 * 200
+    assert expected(small + own, Domain.HISTORY).target == pytest.approx(200, rel=0.06)
 
 
 def test_evidence_fades_with_its_days() -> None:
@@ -158,7 +158,7 @@ def test_draws_repeat_with_their_seed_and_follow_the_belief() -> None:
     belief = read_sizing(PRIORS, Evidence(), 0)[Domain.CODE]
     assert belief.sampled(np.random.default_rng(3)) == belief.sampled(np.random.default_rng(3))
     draws = [belief.sampled(np.random.default_rng(seed)) for seed in range(2000)]
-    assert np.mean([draw.target for draw in draws]) == pytest.approx(300, rel=0.02)
-    assert np.std([draw.target for draw in draws]) == pytest.approx(np.sqrt(30.0) / 0.1, rel=0.05)
+    assert np.mean([draw.target for draw in draws]) == pytest.approx(200, rel=0.02)
+    assert np.std([draw.target for draw in draws]) == pytest.approx(np.sqrt(20.0) / 0.1, rel=0.05)
     firsts = np.mean([draw.overflow is Overflow.RECURSIVE for draw in draws])
     assert 0.6 < firsts < 0.9

@@ -106,7 +106,8 @@ class ActiveSizes:
     """The sizes that one run of indexing cuts with."""
 
     domains: Mapping[Domain, ChunkSizes]
-    # sizes of records by domain: stated, never learned, since their author cut them
+    # Sizes of records by domain: stated, never learned, since their author cut them. So a record stays whole even where
+    # it is longer than the encoder reads, and its end is not embedded.
     record: Mapping[Domain, ChunkSizes]
 
     def sizes_of(self, document: Document) -> ChunkSizes:

@@ -82,7 +82,6 @@ class ReadAndChunk(UnitWorker):
     def __init__(self, reading: ReadRules) -> None:
         self._reading = reading
         counter = load_token_counter(reading.embedding)
-        self._limit = counter.limit
         self._summariser = Summariser(reading.ingest.summary, counter)
         self._parser = Parser(reading.ingest.parser, reading.embedding)
 
@@ -145,7 +144,7 @@ class ReadAndChunk(UnitWorker):
         return list(readable.values()), rejections
 
     def _compared(self, document: Document, item: SourceItem) -> _Readable:
-        sizes = self._sizes_of(document)
+        sizes = self._reading.sizes.sizes_of(document)
         keys = [document_key(document, sizes, self._reading.made_with)]
         if isinstance(item, StoredItem):  # its summary and its title may not be declared but made of its text
             untitled = replace(document, title=None)
@@ -153,11 +152,6 @@ class ReadAndChunk(UnitWorker):
             keys += [document_key(one, sizes, self._reading.made_with) for one in read]
         live = next((key for key in keys if key in self._reading.live), None)
         return _Readable(document, sizes, live or keys[0], unchanged=live is not None)
-
-    def _sizes_of(self, document: Document) -> ChunkSizes:
-        sizes = self._reading.sizes.sizes_of(document)
-        # A record stays whole, though the end of a long one is not embedded: its author cut it.
-        return sizes if document.content_type is ContentType.RECORD else sizes.capped(self._limit)
 
 
 def _noted(unit: Unit, readable: list[_Readable], rejections: list[Rejection]) -> Unit:
