@@ -50,8 +50,9 @@ def night(settings: Settings, *more: str) -> dict[str, Any]:
 
 
 def tree(root: Path) -> dict[str, str]:
-    """The hash of every file of a store."""
-    files = sorted(path for path in root.rglob("*") if path.is_file())
+    """The hash of every file of a store, but for decoded tables: whoever opens a generation keeps these."""
+    tables = root / "cache" / "tables"
+    files = sorted(path for path in root.rglob("*") if path.is_file() and tables not in path.parents)
     return {str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 

@@ -44,7 +44,7 @@ ARENAS = 2
 """Pools of memory of a search process: with one per thread it held 40 MB more, over 12,000 contents."""
 
 COLLECT_S = 10.0
-"""Between collections of garbage, which wait for a moment without a job."""
+"""Between collections of garbage, with which freed memory goes back; they wait for a moment without a job."""
 
 
 class Form(StrEnum):
@@ -324,10 +324,10 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
             except (EOFError, OSError):
                 return
             worker.note()
-            if worker.generation != opened:  # what is decoded once for it is decoded by now
+            # What is decoded once for a generation is decoded by now; what searches freed lies between what they keep.
+            if garbage.collect_when_due(time.monotonic()) or worker.generation != opened:
                 opened = worker.generation
                 release_freed_memory()
-            garbage.collect_when_due(time.monotonic())
 
 
 def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -> SearchWorker:
