@@ -28,6 +28,7 @@ from weft.app.indexing import plan_of
 from weft.app.indexing import run as index
 from weft.app.searching.engines import opened
 from weft.cli.reports.indexing import headline
+from weft.domain.documents import ContentType
 from weft.domain.ids import QueryId
 from weft.domain.ranking import MOST_RESULTS, Answer, Query, RankedResult, ResultUnit
 from weft.evaluation.measures.metrics import measure
@@ -87,17 +88,20 @@ def asked(tree: str, root: Path, searcher: Searcher, *, typed: bool) -> Iterable
 
 
 def drawn(chunks: ChunkStore, names: int, seed: int) -> list[tuple[str, str]]:
-    """Names that a tree defines in one place alone, as their last part, and the id of the chunk that begins each."""
+    """Names that the code of a tree defines in one place alone, and the id of the chunk that holds each definition."""
+    code = {facts.uri for facts in chunks.documents() if facts.content_type is ContentType.CODE}
     table = chunks.table("chunks")
-    columns = (table[name].to_pylist() for name in ("symbol", "uri", "sequence", "chunk_id"))
-    places: defaultdict[str, list[tuple[str, str, int, str]]] = defaultdict(list)
-    for symbol, uri, sequence, chunk_id in zip(*columns, strict=True):
-        if symbol:
-            places[symbol.rpartition(".")[2]].append((symbol, uri, sequence, chunk_id))
+    columns = (table[name].to_pylist() for name in ("symbol", "uri", "sequence", "chunk_id", "defines"))
+    places: defaultdict[str, list[tuple[bool, int, str, str, str]]] = defaultdict(list)
+    for symbol, uri, sequence, chunk_id, defines in zip(*columns, strict=True):
+        if symbol and uri in code:
+            name = symbol.rpartition(".")[2]
+            # Of a function in parts the one with its name, which may stand behind a long comment.
+            places[name].append((name not in defines, sequence, symbol, uri, chunk_id))
     once = sorted(
-        (name, min(own)[3])
+        (name, min(own)[-1])
         for name, own in places.items()
-        if len({(symbol, uri) for symbol, uri, *_ in own}) == 1 and len(name) >= SHORTEST
+        if len({(symbol, uri) for _, _, symbol, uri, _ in own}) == 1 and len(name) >= SHORTEST
     )
     return sorted(random.Random(seed).sample(once, min(names, len(once))))
 

@@ -62,7 +62,7 @@ class Pipeline(Resources):
             batch = with_pseudo_relevance(with_similarity(batch, tuned), tuned.pseudo_relevance)
             batch = fuse(batch, tuned)
         with watch.stage("rerank"):
-            batch = with_asides_lowered(reranked(batch, tuned), facts, tuned)
+            batch = with_asides_lowered(reranked(batch, tuned), facts, self.links, tuned)
             batch = with_propagated(batch, facts, tuned.quality)
         with watch.stage("assembly"):
             best_of = partial(best_results, settings=tuned, named=self.headings.named(contexts))

@@ -42,6 +42,7 @@ from weft.retrieval.ranking.final_score import Headings
 from weft.retrieval.ranking.fusion import SharedWeights, believed_in_common, rerankers
 from weft.retrieval.ranking.signals import active_signals, answering, available_signals, features_of, is_doubtful
 from weft.retrieval.settings import FusionMode, RetrievalSettings
+from weft.retrieval.snapshot.asides import LinkLists
 from weft.retrieval.snapshot.documents import GenerationFacts
 from weft.retrieval.snapshot.places import ContentLocator
 from weft.retrieval.snapshot.relations import ResolvedRelations
@@ -65,6 +66,7 @@ class Resources:
     names: NamedPlaces
     questions: QuestionIndex
     headings: Headings
+    links: LinkLists
     pairs: PairScorer | None = None
     relations: ResolvedRelations = field(default_factory=ResolvedRelations)
     lessons: LessonRetriever | None = None

@@ -29,6 +29,7 @@ from weft.retrieval.query.near import Encode, QuestionIndex
 from weft.retrieval.ranking.final_score import Headings
 from weft.retrieval.search import search
 from weft.retrieval.settings import BudgetSettings, RetrievalSettings
+from weft.retrieval.snapshot.asides import LinkLists
 from weft.retrieval.snapshot.documents import read_facts
 from weft.retrieval.snapshot.places import ContentLocator
 from weft.retrieval.snapshot.ports import SessionMemories
@@ -325,6 +326,7 @@ class Searcher:
             names=names,
             questions=self._questions,
             headings=Headings(generation.chunks),
+            links=self._openings.of(generation, "links", None, lambda: LinkLists(generation.chunks)),
             pairs=self._pairs,
             relations=relations,
             lessons=self._lessons,

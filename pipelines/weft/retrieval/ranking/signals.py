@@ -24,7 +24,7 @@ from weft.retrieval.channels.run import DENSE, Ranked, matcher, scores_of
 from weft.retrieval.ranking.batch import CHANNEL_AT, RankingBatch, best_first
 from weft.retrieval.ranking.context import RankingContext
 from weft.retrieval.settings import FusionMode, PseudoRelevanceSettings, QualitySettings, RetrievalSettings
-from weft.retrieval.snapshot.asides import asks_for
+from weft.retrieval.snapshot.asides import Aside, LinkLists, asks_for
 from weft.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
 
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
@@ -230,19 +230,22 @@ def _trusted(numbers: Ints, documents: Documents, beliefs: Beliefs, model: str) 
     return signals.trust(documents.trust_level[numbers], multipliers)
 
 
-def with_asides_lowered(candidates: RankingBatch, facts: GenerationFacts, settings: RetrievalSettings) -> RankingBatch:
+def with_asides_lowered(
+    candidates: RankingBatch, facts: GenerationFacts, links: LinkLists, settings: RetrievalSettings
+) -> RankingBatch:
     """Candidates; what stands aside loses a share of its score, where a query does not ask for its kind.
 
     The contribution is called as the kind is.
     """
     loses = settings.quality.aside_loses
-    if settings.fusion is not FusionMode.LEARNED or loses == 0.0 or not facts.asides:
+    if settings.fusion is not FusionMode.LEARNED or loses == 0.0:
         return candidates
-    before = candidates.total
-    for kind, flags in facts.asides.items():
+    before, flags = candidates.total, {kind: of_kind[candidates.document] for kind, of_kind in facts.asides.items()}
+    for kind, own in {**flags, Aside.CONTENTS: links.among(candidates.rows, facts.pages[candidates.document])}.items():
         others = np.array([not asks_for(each.plan.text, kind) for each in candidates.contexts])
-        lowered = flags[candidates.document] & others[candidates.query]
-        candidates = candidates.add_term(kind.value, np.where(lowered, before, np.nan), -loses)
+        lowered = own & others[candidates.query]
+        if lowered.any():
+            candidates = candidates.add_term(kind.value, np.where(lowered, before, np.nan), -loses)
     return best_first(candidates)
 
 

@@ -9,11 +9,14 @@ from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
+import numpy as np
+
+from weft.domain.arrays import Flags, Ints
 from weft.domain.documents import ContentType
-from weft.indexes.chunk_store import StoredDocument
+from weft.indexes.chunk_store import ChunkStore, StoredDocument
 
 PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
-CODE = frozenset({ContentType.CODE})
+CODE = frozenset({ContentType.CODE, ContentType.CONFIGURATION})
 
 
 class Aside(StrEnum):
@@ -22,6 +25,7 @@ class Aside(StrEnum):
     RELEASE_NOTES = "release_notes"  # what changed once names everything and explains little
     TESTS = "tests"  # they call what they test, by its names
     EXAMPLES = "examples"  # they use what they show
+    CONTENTS = "contents"  # lists of links, which lead to what is looked for; told by chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,9 @@ ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
             ),
             ("example", "examples", "sample", "samples", "demo", "demos", "how to use", "usage"),
         ),
+        Aside.CONTENTS: AsideKind(
+            PAGES, (), ("contents", "table of contents", "list of", "index of", "links", "overview")
+        ),
     }
 )
 
@@ -147,7 +154,7 @@ ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
 def is_aside(document: StoredDocument, kind: Aside) -> bool:
     """Whether a document is of a kind: by its type, and the name of its file or of a folder that it lies in."""
     told = ASIDES[kind]
-    return document.content_type in told.types and path_has_name(document.uri, told.names)
+    return bool(told.names) and document.content_type in told.types and path_has_name(document.uri, told.names)
 
 
 def asks_for(text: str, kind: Aside) -> bool:
@@ -158,6 +165,52 @@ def asks_for(text: str, kind: Aside) -> bool:
         (True, False)
     """
     return phrases(ASIDES[kind].asked_by).search(text) is not None
+
+
+_LINK = re.compile(
+    r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
+    r"|\[\[(?P<wiki>[^][]+)\]\]|<<(?P<cross>[^<>]+)>>|`(?P<rest>[^`<>]+)<[^<>]+>`_|:\w+:`(?P<role>[^`]+)`"
+)
+_HEADING = re.compile(r"(?m)^\s*(?:#+|=+)\s.*$")
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+def is_link_list(text: str) -> bool:
+    """Whether most of what a text says, below its headings, are links: in Markdown, AsciiDoc, reST or a wiki.
+
+    Examples:
+        >>> is_link_list("- [Codes](#codes) - [E_ONE](#e_one)"), is_link_list("[a](#a)")
+        (True, False)
+        >>> is_link_list("- [uv](#uv): installs packages - [ty](#ty): checks the types of them")
+        False
+    """
+    if not any(mark in text for mark in ("](", "][", "[[", "<<", "`")):
+        return False
+    said = _HEADING.sub("", text)
+    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(said)]
+    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", said))
+
+
+class LinkLists:
+    """Which contents of one generation are lists of links; shared by threads."""
+
+    def __init__(self, chunks: ChunkStore) -> None:
+        self._chunks = chunks
+        self._known: dict[int, bool] = {}
+
+    def among(self, rows: Ints, pages: Flags) -> Flags:
+        """Which of some contents are such lists, bool (n,); looked into are those of pages, each once."""
+        asked = rows[pages].tolist()
+        new = [row for row in dict.fromkeys(asked) if row not in self._known]
+        for row, content in zip(new, self._chunks.contents(new), strict=True):
+            self._known[row] = is_link_list(content.text)
+        lists = np.zeros(len(rows), dtype=bool)
+        lists[pages] = [self._known[row] for row in asked]
+        return lists
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
 
 
 @lru_cache(maxsize=64)

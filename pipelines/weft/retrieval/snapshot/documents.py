@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from weft.domain.links import MEASURES, Measure, works_of
 from weft.domain.ranking import Signal
 from weft.indexes.chunk_store import StoredDocument
 from weft.indexes.graph.graph import EdgeKind
-from weft.retrieval.snapshot.asides import ASIDES, CODE, Aside, is_aside
+from weft.retrieval.snapshot.asides import ASIDES, CODE, PAGES, Aside, is_aside
 from weft.retrieval.snapshot.filters import (
     COMMUNITY,
     FOLDER,
@@ -213,7 +214,7 @@ def _committed_after(facts: StoredDocument) -> float:
     return when if (when := seconds(declared)) > facts.modified_at else -math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GenerationFacts:
     """Which facts a query may ask for, and which signals this generation has."""
 
@@ -229,6 +230,11 @@ class GenerationFacts:
     momentum: np.ndarray = field(default_factory=lambda: np.zeros(0))
     # which documents are of a kind that stands aside, bool (documents,); kinds that none is of are left out
     asides: Mapping[Aside, Flags] = field(default_factory=dict)
+
+    @cached_property
+    def pages(self) -> Flags:
+        """Which documents are pages of text, bool (documents,)."""
+        return np.array([each.content_type in PAGES for each in self.documents.facts], dtype=bool)
 
     @property
     def code_asides(self) -> Flags:
