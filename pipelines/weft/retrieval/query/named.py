@@ -61,9 +61,12 @@ class NamedPlaces:
         self._asking = frozenset(word for phrase in asking for word in other_words(phrase))
         self._documents = chunks.documents()
         self._files: defaultdict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
+        self._modules: defaultdict[str, list[int]] = defaultdict(list)
         for number, facts in enumerate(self._documents):
             if parts := tuple(filter(None, facts.uri.split("/"))):
                 self._files[parts[-1]].append((parts, number))
+                if facts.content_type is ContentType.CODE:
+                    self._modules[_spelled(parts[-1].partition(".")[0])].append(number)
         self.of = lru_cache(_REMEMBERED)(self._of)
 
     def _of(self, text: str) -> Named:
@@ -137,17 +140,24 @@ class NamedPlaces:
         return Named(tuple(typed), _best(found), self._set(first))
 
     def _places_of(self, mention: MentionedName) -> dict[int, tuple[Grade, DefinedPlace]]:
-        """Where a name is defined in code, by row."""
+        """Where a name is defined in code, by row; of what no unit bears, the files of code that are called so."""
         *qualifiers, name = mention.parts
         places = [
             each
             for each in self._chunks.defining(name, most=_MOST_PLACES)
             if self._documents[each.document].content_type is ContentType.CODE
         ]
+        if not any(each.bears for each in places):
+            places += [self._file(number, name) for number in self._modules.get(_spelled(name), ())]
         trusted = max((self._documents[each.document].trust_level for each in places), default=0)
         graded = [(self._grade(each, qualifiers, trusted), each) for each in places]
         # A content that stands in several places is the best of them.
         return {place.row: (grade, place) for grade, place in sorted(graded, key=lambda each: each[0])}
+
+    def _file(self, number: int, name: str) -> DefinedPlace:
+        first, *_ = self._chunks.chunks_of_document(self._documents[number].uri)
+        (row,) = self._chunks.rows_of([first.content_hash]).tolist()
+        return DefinedPlace(row, number, "file", name, "", bears=True, begins=True)
 
     def _grade(self, place: DefinedPlace, qualifiers: Sequence[str], trusted: int) -> Grade:
         document = self._documents[place.document]
@@ -187,6 +197,11 @@ def _before(name: str, signature: str) -> str:
 
 def _parts(name: str) -> list[str]:
     return name.replace("/", ".").replace("::", ".").split(".")
+
+
+def _spelled(name: str) -> str:
+    """A name however it is written: `TaskQueue` is `task_queue` and `task-queue`."""
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 def _shared_end(one: Sequence[str], other: Sequence[str]) -> int:

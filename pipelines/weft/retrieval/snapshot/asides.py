@@ -25,6 +25,7 @@ class Aside(StrEnum):
     RELEASE_NOTES = "release_notes"  # what changed once names everything and explains little
     TESTS = "tests"  # they call what they test, by its names
     EXAMPLES = "examples"  # they use what they show
+    DOCUMENTATION = "documentation"  # pages, where most of what is there is code: they tell how to use it
     CONTENTS = "contents"  # lists of links, which lead to what is looked for; told by chunk
 
 
@@ -143,6 +144,49 @@ ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
                 "demos",
             ),
             ("example", "examples", "sample", "samples", "demo", "demos", "how to use", "usage"),
+        ),
+        Aside.DOCUMENTATION: AsideKind(
+            PAGES,
+            ("*",),
+            (
+                "how to",
+                "how do i",
+                "how do you",
+                "how do we",
+                "how can i",
+                "how can you",
+                "how should",
+                "can i",
+                "should i",
+                "do i need",
+                "what is",
+                "what are",
+                "why",
+                "install",
+                "installing",
+                "installation",
+                "upgrade",
+                "upgrading",
+                "migrate",
+                "migrating",
+                "configure",
+                "configuring",
+                "getting started",
+                "usage",
+                "guide",
+                "tutorial",
+                "documentation",
+                "docs",
+                "readme",
+                "licence",
+                "license",
+                "contribute",
+                "contributing",
+                "supported",
+                "recommended",
+                "example",
+                "examples",
+            ),
         ),
         Aside.CONTENTS: AsideKind(
             PAGES, (), ("contents", "table of contents", "list of", "index of", "links", "overview")

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.catalog.citations import NO_CITATION_COUNTS, CitationCounts
 from weft.domain.arrays import Flags, Floats, Ints
-from weft.domain.documents import COMMITTED_AT, Domain
+from weft.domain.documents import COMMITTED_AT, ContentType, Domain
 from weft.domain.errors import StoreError
 from weft.domain.links import MEASURES, Measure, works_of
 from weft.domain.ranking import Signal
@@ -283,6 +283,9 @@ def read_facts(
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
     flags = {kind: np.array([is_aside(each, kind) for each in documents], dtype=bool) for kind in Aside}
+    code = sum(each.content_type is ContentType.CODE for each in documents)
+    if code <= flags[Aside.DOCUMENTATION].sum():
+        del flags[Aside.DOCUMENTATION]  # it is what is searched here
     some = {kind: of_kind for kind, of_kind in flags.items() if of_kind.any()}
     return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, some)
 
