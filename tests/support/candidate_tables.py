@@ -48,7 +48,7 @@ def a_hit(name: str, channels: Mapping[Channel, ChannelHit], *uris: str, **more:
 def a_context(query: Query | None = None, **more: Any) -> RankingContext:
     """What one query is ranked on: nothing that channels gave, and no weight of any signal."""
     asked = a_query("q", k=50) if query is None else query
-    plan = Plan(asked, asked.text, asked.text, False, UNDERSTOOD, tuple(Channel), 100, asked.k or 10, None)
+    plan = Plan(asked, asked.text, False, UNDERSTOOD, tuple(Channel), 100, asked.k or 10, None)
     nothing: dict[str, Any] = {
         "plan": plan,
         "ranked": {},

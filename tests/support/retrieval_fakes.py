@@ -16,6 +16,7 @@ from weft.domain.documents import ContentType, Domain
 from weft.domain.ids import ContentHash, GenerationId, QueryId, VersionName, chunk_id, content_hash
 from weft.domain.ranking import Query, Scope, Signal, WeightBelief
 from weft.embedding.late_interaction import quantised
+from weft.indexes.chunk_store import DefinedPlace
 from weft.indexes.former_places import FormerPlaces
 from weft.indexes.rows import RowSet
 from weft.learning.aliases import NO_ALIASES
@@ -240,6 +241,18 @@ class MemoryChunks:
         found = [(at, place) for at, row in enumerate(rows) for place in self._held[row].occurrences]
         columns = [(at, place.place, number[place.uri]) for at, place in found]
         return tuple(np.array(columns, dtype=np.int64).reshape(-1, 3).T)  # type: ignore[return-value]
+
+    def defining(self, name: str, *, most: int) -> list[DefinedPlace]:
+        found = []
+        for item in self._held:
+            for place in item.occurrences:
+                symbol = place.chunk.symbol or ""
+                bears, begins = symbol.rpartition(".")[2] == name, name in place.chunk.defines
+                if bears or begins:
+                    numbers = {each.uri: at for at, each in enumerate(self.documents())}
+                    told = (place.chunk.kind, symbol, place.chunk.signature or "", bears, begins)
+                    found.append(DefinedPlace(item.row, numbers[place.uri], *told))
+        return found if len(found) <= most else []
 
     def structure(self) -> np.ndarray:
         return np.array([place.chunk.parse_quality * place.chunk.completeness for place in self._by_place()])

@@ -51,6 +51,7 @@ class Channel(StrEnum):
     GRAPH = "graph"
     DEGREE = "degree"
     TRIGGERS = "triggers"
+    NAMES = "names"  # what defines a name that the query holds, and the file of a path
 
 
 RANKING_ONLY = frozenset({Channel.DEGREE})
@@ -84,6 +85,7 @@ class Signal(StrEnum):
     PSEUDO_RELEVANCE = "pseudo_relevance"
     ISOLATION = "isolation"
     MOMENTUM = "momentum"
+    NAMED = "named"
 
 
 @dataclass(frozen=True, slots=True)

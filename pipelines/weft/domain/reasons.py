@@ -16,7 +16,7 @@ SUPERSEDED = "superseded"
 """Name of the contribution by which a result falls to just below what supersedes it."""
 
 STANDS_FIRST = "stands_first"
-"""Name of the contribution that lifts what holds a query's phrase or +word above the best of what does not."""
+"""Name of the contribution that lifts what a query names, or what holds its phrase or +word, above the best other."""
 
 
 class NewcomerVerdicts(msgspec.Struct, frozen=True):
@@ -87,6 +87,7 @@ _FINDS = {
     "sparse": "by learned words",
     "graph": "by what it is linked to",
     "triggers": "by a declared phrase",
+    "names": "by its name",
 }
 _SIGNALS = {
     "vector": "its meaning is near the question",
@@ -103,6 +104,7 @@ _SIGNALS = {
     "graph": "it is linked to what the question names",
     "degree": "much is linked to it",
     "trigger": "the question holds one of its phrases",
+    "named": "it is what the question names",
     "structure": "it is whole",
     "propagated": "its parts match",
     "novelty": "it is new",
@@ -115,7 +117,7 @@ _SIGNALS = {
     "momentum": "more is linked to it than was",
     "passage": "what stands beside it matches best",
     "mpab": "more of the same document matches",
-    STANDS_FIRST: "it holds what the query puts in quotes or behind a plus",
+    STANDS_FIRST: "it is what the query names, or holds what it puts in quotes or behind a plus",
     CONTENT: "it was right for other questions",
 }
 _CALLED = {

@@ -86,6 +86,8 @@ class Understanding:
     signs: tuple[str, ...] = ()
     # those that are taken as plain words: no text has what they, and those before them, ask for
     unheld: tuple[str, ...] = ()
+    # names and paths in it of what is there, as they are typed (RET-22)
+    named: tuple[str, ...] = ()
     home: str | None = None  # the domain that its agent searches unless it asks for more, where that was applied
     shift: Shift | None = None  # none without a session's earlier queries
     # content hashes that learned triggers still on trial would lead to, with the trigger (RET-17)
@@ -106,6 +108,7 @@ class Understanding:
             "unmet_filters": list(self.unmet),
             "signs": list(self.signs),
             "unheld_signs": list(self.unheld),
+            "named": list(self.named),
             "home": self.home,
             "triggers_on_trial": dict(self.shadowed),
             "shift": None if shift is None else {**asdict(shift), "happened": shift.happened},

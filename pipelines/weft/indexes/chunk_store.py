@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from weft.domain.documents import ContentType, Domain
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import ContentHash
 from weft.indexes.copies import TableCopies, read_whole
+from weft.indexes.defined_names import DefinedNames
 from weft.indexes.former_places import FormerPlaces
 from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
 
@@ -41,6 +42,18 @@ class StoredDocument:
     validation: str | None
     citations: int | None
     indexed_at: float | None = None  # when the first generation that held it was made; None where this is the one
+
+
+class DefinedPlace(NamedTuple):
+    """A chunk that bears a name as its symbol, or defines it."""
+
+    row: int  # of its content
+    document: int  # number of its document
+    kind: str
+    symbol: str  # "" where it has none
+    signature: str
+    bears: bool  # whether its symbol ends with the name
+    begins: bool  # whether the name is defined in its text: of a unit in parts the one with the signature
 
 
 class Occurrence:
@@ -195,6 +208,19 @@ class ChunkStore:
         """What is known of every document, by its number."""
         return self._places[1]
 
+    def defining(self, name: str, *, most: int) -> list[DefinedPlace]:
+        """Chunks that bear a name or define it, by place; none where there are more than `most`."""
+        bearing, defining = self._defined.bearing(name), self._defined.defining(name)
+        places = np.union1d(bearing, defining)
+        if len(places) > most:
+            return []
+        rows = np.searchsorted(self._spans[0], places, side="right") - 1
+        told = self._chunks.select(["kind", "symbol", "signature"]).take(places)
+        columns = [[str(value or "") for value in column.to_pylist()] for column in told.columns]
+        marks = (np.isin(places, bearing).tolist(), np.isin(places, defining).tolist())
+        numbers = self._places[0][places].tolist()
+        return [DefinedPlace(*each) for each in zip(rows.tolist(), numbers, *columns, *marks, strict=True)]
+
     def structure(self) -> np.ndarray:
         """How whole each chunk is, by place: its parse's quality times its share of the unit, float64 (chunks,)."""
         quality, share = (self._chunks[name].to_numpy() for name in ("parse_quality", "completeness"))
@@ -306,6 +332,10 @@ class ChunkStore:
             Occurrence(place, documents[number], self._chunk, self._label)
             for place, number in zip(places.tolist(), numbers[places].tolist(), strict=True)
         ]
+
+    @cached_property
+    def _defined(self) -> DefinedNames:
+        return DefinedNames(self._chunks["symbol"], self._chunks["defines"])
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, list[StoredDocument]]:

@@ -67,6 +67,11 @@ def trigger(shares: ArrayLike, _queries: Groups | None = None) -> Floats:
     return _as_it_is(shares)
 
 
+def named(grades: ArrayLike, _queries: Groups | None = None) -> Floats:
+    """How much each is what the query names: the channel's score as it is."""
+    return _as_it_is(grades)
+
+
 def late_interaction(matches: ArrayLike, span: float) -> Floats:
     """How near each match of the query's tokens comes to the best one: 1 − (best − match) / span, at least 0.
 

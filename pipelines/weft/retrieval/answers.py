@@ -407,7 +407,8 @@ def _answer(
         asked = remembered(query_vector(context.ranked), memory, tuned.understanding.shift)
         asked = asked.drawn() if plan.query.explore else asked
         memory = asked.given((result.content_hash for result in shown), limit=SHOWN_REMEMBERED)
-    gap = match_gap(shown, reading.answering)
+    # What the query names is there, however little else of it matches.
+    gap = None if plan.named is not None else match_gap(shown, reading.answering)
     if gap is not None:
         gap = replace(gap, missing=resources.snapshot.generation.lexical.unknown_words(plan.text))
     return Answer(
@@ -447,17 +448,25 @@ def _results(resources: Resources, ranked: RankedBatch) -> list[tuple[RankedResu
             Verdict(
                 match,
                 chance(match, context.reading.calibration),
-                is_doubtful(match, context.reading.answering),
+                not meant and is_doubtful(match, context.reading.answering),
                 above,
                 share,
             )
-            for match, above, share in zip(match_features(own, context), above_next, shares, strict=True)
+            for match, above, share, meant in zip(
+                match_features(own, context), above_next, shares, _is_named(own, context), strict=True
+            )
         ]
         ranks = reviewed(results(explained[lines], context.reading.beliefs, verdicts), context.threshold)
         ranks = _with_authority(context, _with_relations(resources.relations, ranks), own)
         asked = with_verdict_request(ranks, context.plan.query.query_id, resources.settings.ask)
         by_query.append(_with_contexts(resources, context, asked) if context.plan.query.context else asked)
     return by_query
+
+
+def _is_named(shown: RankingBatch, context: RankingContext) -> list[bool]:
+    """Which results of one query are what it names and says little else about."""
+    named = context.plan.named
+    return [False] * len(shown) if named is None else named.mask[shown.rows].tolist()
 
 
 def _propensities(resources: Resources, contenders: RankingBatch, shown: RankingBatch) -> list[float]:

@@ -19,10 +19,10 @@ from weft.retrieval.ranking.effects import with_past_verdicts
 from weft.retrieval.ranking.final_score import best_results
 from weft.retrieval.ranking.fusion import fuse, reranked
 from weft.retrieval.ranking.signals import (
+    with_asides_lowered,
     with_propagated,
     with_pseudo_relevance,
     with_similarity,
-    without_release_notes,
 )
 from weft.retrieval.search import Resources, Stopwatch, prefetched, ranking_contexts, search
 
@@ -62,7 +62,7 @@ class Pipeline(Resources):
             batch = with_pseudo_relevance(with_similarity(batch, tuned), tuned.pseudo_relevance)
             batch = fuse(batch, tuned)
         with watch.stage("rerank"):
-            batch = without_release_notes(reranked(batch, tuned), facts, tuned)
+            batch = with_asides_lowered(reranked(batch, tuned), facts, self.links, tuned)
             batch = with_propagated(batch, facts, tuned.quality)
         with watch.stage("assembly"):
             best_of = partial(best_results, settings=tuned, named=self.headings.named(contexts))

@@ -34,6 +34,7 @@ from weft.retrieval.channels.run import (
 )
 from weft.retrieval.channels.searching import with_learned_triggers
 from weft.retrieval.channels.second_pass import Hints, nearness_to_session, search_again
+from weft.retrieval.query.named import NamedPlaces
 from weft.retrieval.query.near import QuestionIndex
 from weft.retrieval.query.understanding import Plan, make_plan, usage_share
 from weft.retrieval.ranking.context import PastOutcomes, QuestionVerdicts, RankingContext
@@ -41,6 +42,7 @@ from weft.retrieval.ranking.final_score import Headings
 from weft.retrieval.ranking.fusion import SharedWeights, believed_in_common, rerankers
 from weft.retrieval.ranking.signals import active_signals, answering, available_signals, features_of, is_doubtful
 from weft.retrieval.settings import FusionMode, RetrievalSettings
+from weft.retrieval.snapshot.asides import LinkLists
 from weft.retrieval.snapshot.documents import GenerationFacts
 from weft.retrieval.snapshot.places import ContentLocator
 from weft.retrieval.snapshot.relations import ResolvedRelations
@@ -61,8 +63,10 @@ class Resources:
     settings: RetrievalSettings
     threads: Executor
     places: ContentLocator
+    names: NamedPlaces
     questions: QuestionIndex
     headings: Headings
+    links: LinkLists
     pairs: PairScorer | None = None
     relations: ResolvedRelations = field(default_factory=ResolvedRelations)
     lessons: LessonRetriever | None = None
@@ -96,7 +100,7 @@ class Resources:
             for channel in (Channel.DENSE, Channel.LEXICAL)
         )
         tokens = [None] * len(rows) if compare is None else compare(rows).tolist()
-        terms = max(1, len(plan.words.split()))
+        terms = max(1, len(plan.text.split()))
         features = (features_of(*each[:2], terms, each[2]) for each in zip(cosines, bm25, tokens, strict=True))
         return sum(not is_doubtful(match, bound) for match in features)
 
@@ -128,12 +132,13 @@ def search(resources: Resources, queries: Sequence[Query]) -> tuple[list[Plan], 
     """Plan, search, and search again for queries that need it."""
     graph, tuned, snapshot = resources.graph, resources.settings, resources.snapshot
     facts, filters, thinned = resources.facts, snapshot.filters, snapshot.learned.part(Thinned) or NOTHING_THINNED
-    plans = [make_plan(query, facts, filters, tuned, resources.holding, thinned=thinned) for query in queries]
+    look_up = partial(make_plan, holding=resources.holding, thinned=thinned, naming=resources.names.of)
+    plans = [look_up(query, facts, filters, tuned) for query in queries]
     run = partial(run_channels, resources.channels, budget_ms=tuned.channel_budgets_ms, threads=resources.threads)
-    first = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.among) for plan in plans])
+    first = run([ChannelRequest(plan.text, plan.channels, plan.depth, plan.among) for plan in plans])
     if signed := [at for at, plan in enumerate(plans) if plan.first is not None]:
         asked = [plans[at] for at in signed]
-        elevated = run([ChannelRequest(plan.words, plan.channels, plan.depth, plan.first) for plan in asked])
+        elevated = run([ChannelRequest(plan.text, plan.channels, plan.depth, plan.first) for plan in asked])
         first = with_elevated(first, dict(zip(signed, map(elevated.of, range(len(signed))), strict=True)))
     names_near = graph.names_near if graph is not None else lambda _text, _count: []
     hints = Hints(resources.texts_of, names_near, resources.name_of, resources.count_answering)

@@ -18,16 +18,18 @@ from weft.domain.errors import ForkedError, StoreError
 from weft.domain.ids import SessionId
 from weft.domain.ranking import Answer, Query, ScoredResults
 from weft.domain.signatures import SigningKey
-from weft.domain.understanding import SessionMemory
+from weft.domain.understanding import QueryType, SessionMemory
 from weft.embedding.ports import PairScorer, TermEncoder, TextEncoder
 from weft.learning.edges import NO_EDGES, LearnedEdges
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache, open_channels
 from weft.retrieval.pipeline import Pipeline
+from weft.retrieval.query.named import NamedPlaces
 from weft.retrieval.query.near import Encode, QuestionIndex
 from weft.retrieval.ranking.final_score import Headings
 from weft.retrieval.search import search
 from weft.retrieval.settings import BudgetSettings, RetrievalSettings
+from weft.retrieval.snapshot.asides import LinkLists
 from weft.retrieval.snapshot.documents import read_facts
 from weft.retrieval.snapshot.places import ContentLocator
 from weft.retrieval.snapshot.ports import SessionMemories
@@ -295,22 +297,40 @@ class Searcher:
 
     def _opened(self, snapshot: Snapshot) -> Pipeline:
         generation, tuned = snapshot.generation, self._settings
-        notes = tuned.quality.release_notes.names
         stated = snapshot.relations, snapshot.learned.part(LearnedEdges) or NO_EDGES
         relations = self._openings.of(generation, "relations", stated, lambda: resolve_relations(generation, *stated))
-        channels = open_channels(
-            generation, self._encoders, self._settings, self._openings, relations, terms=self._terms
-        )
         encoder = self._encoders[0].name
         facts = self._openings.of(
             generation,
             "facts",
-            (encoder, notes, snapshot.counted),
-            lambda: read_facts(generation, encoder, release_notes=notes, counted=snapshot.counted),
+            (encoder, snapshot.counted),
+            lambda: read_facts(generation, encoder, counted=snapshot.counted),
         )
-        places, headings, questions = ContentLocator(generation.chunks), Headings(generation.chunks), self._questions
-        resources = (snapshot, channels, facts, self._settings, self._threads, places, questions, headings, self._pairs)
-        pipeline = Pipeline(*resources, relations, self._lessons)
+        asking = tuned.understanding.type.cues[QueryType.SPECIFIC]
+        names = self._openings.of(
+            generation,
+            "named places",
+            asking,
+            lambda: NamedPlaces(generation.chunks, facts.code_asides, asking),
+        )
+        channels = open_channels(
+            generation, self._encoders, tuned, self._openings, relations, names=names, terms=self._terms
+        )
+        pipeline = Pipeline(
+            snapshot=snapshot,
+            channels=channels,
+            facts=facts,
+            settings=tuned,
+            threads=self._threads,
+            places=ContentLocator(generation.chunks),
+            names=names,
+            questions=self._questions,
+            headings=Headings(generation.chunks),
+            links=self._openings.of(generation, "links", None, lambda: LinkLists(generation.chunks)),
+            pairs=self._pairs,
+            relations=relations,
+            lessons=self._lessons,
+        )
         self._openings.of(generation, "warmed", None, lambda: _warm(pipeline))
         return pipeline
 

@@ -171,14 +171,6 @@ class PseudoRelevanceSettings(Section):
     sharpness: Positive
 
 
-class ReleaseNotesSettings(Section):
-    """What tells release notes, and what they count for where nobody asks for them."""
-
-    names: tuple[str, ...]  # of their files or folders, without an ending or a version behind them
-    asked_by: tuple[str, ...]  # phrases of questions that ask for changes or versions
-    loses: Annotated[Share, OffValue(0.0)]  # share of its score that a chunk of theirs loses under any other question
-
-
 class QualitySettings(Section):
     """How quickly novelty fades, and what does not go stale (RET-13, LRN-6)."""
 
@@ -187,7 +179,8 @@ class QualitySettings(Section):
     lasting: tuple[str, ...]  # intents of history that age does not touch
     citations_half: Positive  # citations of a paper that give back half of the freshness which its age took
     momentum_half: Positive  # change of degree that moves momentum half of the way from .5 to 0 or 1
-    release_notes: ReleaseNotesSettings
+    # share of its score that what stands aside loses, release notes, tests and examples, where nobody asks for it
+    aside_loses: Annotated[Share, OffValue(0.0)]
 
 
 class SessionSettings(Section):

@@ -105,12 +105,12 @@ def asked(text: str, **changes: object) -> Answer:
 def test_release_notes_stand_behind_what_says_how_things_are() -> None:
     """RET-13: they name everything; the contribution says what they lose."""
     quality = settings().quality.model_dump()
-    quality["release_notes"]["loses"] = 0.0
+    quality["aside_loses"] = 0.0
     assert asked("red apple tree", quality=quality).results[0].uris == (NOTES,)
     answer = asked("red apple tree")
     assert [result.uris[0] for result in answer.results[:2]] == [GUIDE, NOTES]
     (lost,) = [part for part in answer.results[1].contributions if part.name == "release_notes"]
-    assert lost.weight == -settings().quality.release_notes.loses
+    assert lost.weight == -settings().quality.aside_loses
     assert math.fsum(part.amount for part in answer.results[1].contributions) == answer.results[1].score
 
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -113,7 +113,7 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
     for group in range(chunks.num_row_groups):
         rows = chunks.metadata.row_group(group).num_rows
         if position < stop and position + rows > start:
-            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "symbol", "defines"])
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "defines"])
         position += rows
 
 
@@ -130,8 +130,18 @@ def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> L
     contents = " ".join((contents, *(code_terms(contents) if code else prose_terms(contents))))
     if chunk["sequence"] == 0 and document["triggers"]:
         contents = " ".join((contents, *document["triggers"]))
-    names = (name for name in (chunk["symbol"], *chunk["defines"]) if name)
-    return LexicalDocument(contents, title, " ".join(symbol_terms(names)))
+    return LexicalDocument(contents, title, " ".join(symbol_terms(_names(chunk, of_code=code))))
+
+
+def _names(chunk: Mapping[str, Any], *, of_code: bool) -> Iterator[str]:
+    """What a chunk is called: the names that it defines, without what qualifies them, and the path of a file of code.
+
+    A further part of a function defines nothing, and each member of a type would repeat the type's name.
+    """
+    for name in chunk["defines"]:
+        yield name.rpartition(".")[2]
+    if of_code:
+        yield from PurePosixPath(chunk["uri"]).with_suffix("").parts[1:]  # the source has a name for itself
 
 
 def write_shard(folder: Path, documents: Iterable[tuple[int, LexicalDocument]], settings: LexicalSettings) -> int:
@@ -246,7 +256,7 @@ def _is_compound(name: str) -> bool:
 
 
 def symbol_terms(names: Iterable[str]) -> list[str]:
-    """Qualified names followed by their words: the symbols field of a chunk."""
+    """Names followed by their words, each name once: the symbols field of a chunk."""
     return [term for name in dict.fromkeys(names) for term in (name, *split_identifier(name))]
 
 

@@ -42,6 +42,7 @@ def understanding_line(read: Understanding) -> str:
     parts += [f"no document has {each}: nothing passes" for each in read.unmet]
     parts += [f"followed: {' '.join(read.signs)}"] if read.signs else []
     parts += [f"no text has {each}: taken as plain words" for each in read.unheld]
+    parts += [f"names {', '.join(read.named)}"] if read.named else []
     parts += [f"home: {read.home}"] if read.home is not None else []
     parts += [f"also asked ({variant.source}): {variant.text}" for variant in read.variants]
     if read.shift is not None and read.shift.happened:

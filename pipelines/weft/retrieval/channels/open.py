@@ -14,7 +14,8 @@ from weft.embedding.ports import TermEncoder, TextEncoder
 from weft.indexes.graph.graph import EdgeArrays
 from weft.retrieval.channels.following import DegreeChannel, GraphChannel, Vocabulary
 from weft.retrieval.channels.run import ENCODERS, Channels, FollowingChannel, SearchChannel
-from weft.retrieval.channels.searching import DenseChannel, LexicalChannel, TriggerChannel
+from weft.retrieval.channels.searching import DenseChannel, LexicalChannel, NamesChannel, TriggerChannel
+from weft.retrieval.query.named import NamedPlaces
 from weft.retrieval.settings import RetrievalSettings
 from weft.retrieval.snapshot.ports import OpenGeneration
 from weft.retrieval.snapshot.relations import ResolvedRelations
@@ -50,10 +51,14 @@ def open_channels(
     openings: OpenedCache,
     relations: ResolvedRelations,
     *,
+    names: NamedPlaces,
     terms: TermEncoder | None = None,
 ) -> Channels:
     """The configured channels over one generation; a dense one only where there is an encoder for it."""
-    searching_ways = _searching(generation, encoders, terms, settings)
+    searching_ways = {
+        **_searching(generation, encoders, terms, settings),
+        Channel.NAMES: (names, lambda: NamesChannel(names)),
+    }
     following_ways = _following(generation, settings, relations)
     searching: dict[Channel, SearchChannel] = {}
     following: dict[Channel, FollowingChannel] = {}

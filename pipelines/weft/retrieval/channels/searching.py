@@ -19,6 +19,7 @@ from weft.embedding.ports import TextEncoder
 from weft.indexes.rows import RowSet
 from weft.learning.observe.triggers import LEARNED, LearnedTriggers
 from weft.retrieval.channels.run import NOTHING, Among, Hits, Ranked, ScoreRows, VectorLookup
+from weft.retrieval.query.named import Grade, NamedPlaces
 from weft.retrieval.query.understanding import Plan
 from weft.retrieval.snapshot.ports import TextIndex, TokenEmbeddings, VectorIndex
 
@@ -150,6 +151,23 @@ class TriggerChannel:
     def _phrases_in(self, words: Words) -> set[Words]:
         spans = (words[at : at + length] for at, word in enumerate(words) for length in self._lengths.get(word, ()))
         return {span for span in spans if span in self._rows}
+
+
+class NamesChannel:
+    """Ranks what defines a name that the text holds, and the pieces of a file whose path it holds (RET-22)."""
+
+    def __init__(self, places: NamedPlaces) -> None:
+        """Take what looks names up."""
+        self._places = places
+
+    def search(self, texts: Sequence[str], among: Among, depth: int) -> list[Ranked]:
+        """The `depth` contents of each text that are most what it names."""
+        return [self._ranked(text, rows, depth) for text, rows in zip(texts, among, strict=True)]
+
+    def _ranked(self, text: str, among: RowSet | None, depth: int) -> Ranked:
+        scores = {row: grade / max(Grade) for row, grade in self._places.of(text).grades.items()}
+        allowed = ((row, score) for row, score in scores.items() if among is None or among.mask[row])
+        return Ranked(_best(allowed, depth), partial(_look_up, scores))
 
 
 def _words_of(text: str) -> Words:

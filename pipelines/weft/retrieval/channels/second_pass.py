@@ -24,7 +24,7 @@ from weft.retrieval.channels.run import (
     ScoreRows,
     scores_of,
 )
-from weft.retrieval.query.understanding import Plan, centroid, escalated_plan, names_all, only_names, shift_of
+from weft.retrieval.query.understanding import Plan, centroid, escalated_plan, names_all, shift_of
 from weft.retrieval.settings import ExpansionSettings, RetrievalSettings
 
 _WORD = re.compile(r"[^\W\d_]\w*")
@@ -114,7 +114,7 @@ def _words_answer(plan: Plan, by_channel: Mapping[Channel, Ranked], hints: Hints
     hits = by_channel[Channel.LEXICAL].ranking if Channel.LEXICAL in by_channel else NOTHING
     if not len(hits):
         return False
-    return only_names(plan.text) or names_all(plan.text, hints.name_of(int(hits.rows[0])), _SAME_BEGINNING)
+    return names_all(plan.text, hints.name_of(int(hits.rows[0])), _SAME_BEGINNING)
 
 
 def query_vector(by_channel: Mapping[Channel, Ranked]) -> np.ndarray | None:

@@ -9,7 +9,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from types import MappingProxyType
 
 import numpy as np
@@ -19,6 +18,7 @@ from weft.domain.understanding import Complexity, InferredFilter, QueryType, Ses
 from weft.indexes.rows import RowSet
 from weft.indexes.text.words import STOP_WORDS, lone_operators, stream
 from weft.learning.thinned import NOTHING_THINNED, Thinned
+from weft.retrieval.query.named import NOTHING_NAMED, Named
 from weft.retrieval.settings import (
     PrefilterSettings,
     RetrievalSettings,
@@ -27,6 +27,7 @@ from weft.retrieval.settings import (
     TypeSettings,
     UnderstandingSettings,
 )
+from weft.retrieval.snapshot.asides import phrases
 from weft.retrieval.snapshot.documents import GenerationFacts
 from weft.retrieval.snapshot.filters import FOLDER, RowFilter
 
@@ -52,21 +53,25 @@ None where there are no words in it, or where the index cannot tell.
 """
 
 
+Naming = Callable[[str], Named]
+"""What of a generation a text names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One query as it will be run."""
 
     query: Query  # with what was inferred from its text filled in: its intent where it states none, and filters
     text: str  # the normalised query text
-    words: str  # what channels are asked: the text, and where words alone are to answer also the parts of its names
     truncated: bool  # `text` lost something to the limits of RET-21
     understanding: Understanding
     channels: tuple[Channel, ...]  # those that search for it
     depth: int  # candidates wanted of each channel
     k: int  # results wanted
     among: RowSet | None  # all that may match; None for everything
-    # what stands before all else, for the signs of the query; None where it has none that ask for that
+    # what stands before all else, for the signs of the query or as what it names; None where nothing does
     first: RowSet | None = None
+    named: RowSet | None = None  # those of `first` that are what it names, of a query that is little else than names
 
 
 def make_plan(
@@ -77,14 +82,20 @@ def make_plan(
     holding: Holding,
     *,
     thinned: Thinned = NOTHING_THINNED,
+    naming: Naming = lambda _: NOTHING_NAMED,
 ) -> Plan:
-    """Bound, normalise and understand a query, and follow its signs.
+    """Bound, normalise and understand a query, follow its signs, and look up what it names.
 
     Who names a place or words to be held sees all that is there; everything else passes over `thinned` contents.
     """
     text, truncated = bounded(query.text, max_bytes=QUERY_BYTES, max_terms=QUERY_TERMS)
     read, sought, understanding = understood(query, text, facts.has_value, settings.understanding)
     sought, signs = parse_operators(sought)
+    named = naming(sought) if Channel.NAMES in settings.channels else NOTHING_NAMED
+    if understanding.complexity is Complexity.SIMPLE and (named.names or only_names(sought)):
+        # What bears a name, and what speaks of it, is found by more than its words.
+        understanding = of_complexity(understanding, Complexity.MODERATE, settings)
+    understanding = replace(understanding, named=named.names)
     simple = understanding.complexity is Complexity.SIMPLE and settings.understanding.router.enabled
     lexical = Channel.LEXICAL in settings.channels and not signs
     # Stop words and operators alone mean nothing to an encoder; whoever asks for them asks for these letters.
@@ -103,32 +114,44 @@ def make_plan(
         among = filters.without(thinned)
     if signed is not None:
         understanding = replace(understanding, signs=signed.held, unheld=signed.unheld)
+    first = None if signed is None else signed.first
+    defined = None if named.first is None else _in_both(named.first, first if among is None else _in_both(among, first))
     return Plan(
         query=read,
         text=sought,
-        # Where words alone answer, few texts hold "Store.get_page" whole. Without its parts two of three such names
-        # were found by all channels alone, at three times the cost.
-        words=with_name_parts(sought) if channels != settings.channels else sought,
         truncated=truncated,
         understanding=understanding,
         channels=channels,
         depth=settings.depth,
         k=min(query.k, understanding.limit) if query.adaptive else query.k,
         among=among if signed is None else signed.among,
-        first=None if signed is None else signed.first,
+        first=first if defined is None else defined,
+        named=defined,
     )
 
 
 def escalated_plan(plan: Plan, settings: RetrievalSettings) -> Plan:
     """The plan of a query that looked simple and that words alone do not answer: a moderate one, with all channels."""
-    limit = settings.understanding.router.limits[Complexity.MODERATE]
+    understanding = of_complexity(plan.understanding, Complexity.MODERATE, settings)
     return replace(
         plan,
-        understanding=replace(plan.understanding, complexity=Complexity.MODERATE, limit=limit),
+        understanding=understanding,
         channels=settings.channels,
-        words=plan.text,
-        k=min(plan.query.k, limit) if plan.query.adaptive else plan.query.k,
+        k=min(plan.query.k, understanding.limit) if plan.query.adaptive else plan.query.k,
     )
+
+
+def of_complexity(understanding: Understanding, complexity: Complexity, settings: RetrievalSettings) -> Understanding:
+    """The same query, taken for more or less work."""
+    return replace(understanding, complexity=complexity, limit=settings.understanding.router.limits[complexity])
+
+
+def _in_both(one: RowSet | None, other: RowSet | None) -> RowSet | None:
+    """What is in two sets, of which None is everything; None where nothing is."""
+    if one is None or other is None:
+        return one or other
+    mask = one.mask & other.mask
+    return RowSet(mask) if mask.any() else None
 
 
 def bounded(text: str, *, max_bytes: int, max_terms: int) -> tuple[str, bool]:
@@ -284,7 +307,6 @@ _FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\
 """What machines say when something went wrong."""
 
 _SHAPES: Mapping[QueryType, re.Pattern[str]] = MappingProxyType({QueryType.SPECIFIC: _EXACT, QueryType.DEBUG: _FAILURE})
-_JOINT = re.compile(r"(?<=\w)(?:\.|::|->|/)(?=\w)")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(r"\?(?=\s|$)")
@@ -331,36 +353,9 @@ def query_type(text: str, settings: TypeSettings) -> tuple[QueryType, float, tup
 
 
 def _cues(text: str, kind: QueryType, settings: TypeSettings) -> tuple[str, ...]:
-    phrased = [match.group().casefold() for match in _pattern(settings.cues[kind]).finditer(text)]
+    phrased = [match.group().casefold() for match in phrases(settings.cues[kind]).finditer(text)]
     shaped = [match.group() for match in _SHAPES[kind].finditer(text)] if kind in _SHAPES else []
     return tuple(dict.fromkeys([*phrased, *shaped]))
-
-
-@lru_cache(maxsize=64)
-def _pattern(phrases: Sequence[str]) -> re.Pattern[str]:
-    ordered = sorted(phrases, key=lambda phrase: (-len(phrase), phrase))
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
-
-
-def asks_for_changes(text: str, phrases: Sequence[str]) -> bool:
-    """Whether a query asks what changed, or in which version.
-
-    Examples:
-        >>> asks_for_changes("Which version removed nose?", ["which version"]), asks_for_changes("use nose", ["new in"])
-        (True, False)
-    """
-    return bool(phrases) and _pattern(tuple(phrases)).search(text) is not None
-
-
-def with_name_parts(text: str) -> str:
-    """A text of names, and behind it the parts of those that are made of several: texts hold these apart, too.
-
-    Examples:
-        >>> with_name_parts("Store.get_page"), with_name_parts("get_page")
-        ('Store.get_page Store get_page', 'get_page')
-    """
-    apart = _JOINT.sub(" ", text)
-    return text if apart == text else f"{text} {apart}"
 
 
 def only_names(text: str) -> bool:
@@ -400,13 +395,13 @@ def complexity(text: str, settings: RouterSettings) -> Complexity:
     many = len(words) >= settings.complex_words or _questions(text, settings) > 1
     if many or compares(text, settings):
         return Complexity.COMPLEX
-    keywords = not (_MARK.search(text) or _pattern(settings.question_words).search(text))
+    keywords = not (_MARK.search(text) or phrases(settings.question_words).search(text))
     return Complexity.SIMPLE if keywords and 0 < len(words) <= settings.simple_words else Complexity.MODERATE
 
 
 def compares(text: str, settings: RouterSettings) -> bool:
     """Whether a text sets things against one another, as comparisons and trade-offs do."""
-    return bool(_AGAINST.search(text) or _pattern(settings.comparisons).search(text))
+    return bool(_AGAINST.search(text) or phrases(settings.comparisons).search(text))
 
 
 def _questions(text: str, settings: RouterSettings) -> int:

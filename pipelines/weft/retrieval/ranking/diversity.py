@@ -116,7 +116,8 @@ def diverse(
 def lifted_first(shown: RankingBatch) -> RankingBatch:
     """Results of which those that stand first have all gained what the least of them lacks to the best of the others.
 
-    So scores fall from place to place, and say by how much the query's own signs decided over them (RET-22).
+    So scores fall from place to place, and say by how much the query's own signs, or what it names, decided over them
+    (RET-22): also in the 32 bits that trec_eval reads.
     """
     if (first := shown.merged.first) is None:
         return shown
@@ -124,19 +125,24 @@ def lifted_first(shown: RankingBatch) -> RankingBatch:
     gained = np.full(len(shown), np.nan)
     for _, lines in shown.queries:
         ahead, behind = total[lines][stands[lines]], total[lines][~stands[lines]]
-        if len(ahead) and len(behind) and (lacking := behind.max() - ahead.min()) > 0.0:
-            gained[lines][stands[lines]] = lacking
+        if len(ahead) and len(behind) and not _is_above(ahead.min(), behind.max()):
+            gained[lines][stands[lines]] = max(0.0, behind.max() - ahead.min())
     if np.isnan(gained).all():
         return shown
-    while True:  # a sum is rounded once more: until none of them is below the others to the last bit
+    while True:  # a sum is rounded once more: until all of them are above the others
         lifted, short = shown.add_term(STANDS_FIRST, gained, 1.0), False
         for _, lines in shown.queries:
             own = ~np.isnan(gained[lines])
-            if own.any() and lifted.total[lines][own].min() < (best := total[lines][~stands[lines]].max()):
-                gained[lines][own] += np.spacing(np.maximum(np.abs(best), gained[lines][own]))
+            best = total[lines][~stands[lines]].max(initial=-np.inf)
+            if own.any() and not _is_above(lifted.total[lines][own].min(), best):
+                gained[lines][own] += np.spacing(np.float32(max(abs(best), gained[lines][own].max())))
                 short = True
         if not short:
             return lifted
+
+
+def _is_above(one: float, other: float) -> bool:
+    return bool(np.float32(one) > np.float32(other))
 
 
 def _head(chosen: RankingBatch, settings: RetrievalSettings, passes: Passes) -> RankingBatch:

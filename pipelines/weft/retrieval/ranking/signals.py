@@ -21,10 +21,10 @@ from weft.quality import signals
 from weft.quality.authority import FusedAuthority, external, fused, log_scaled
 from weft.quality.groups import Groups
 from weft.retrieval.channels.run import DENSE, Ranked, matcher, scores_of
-from weft.retrieval.query.understanding import asks_for_changes
 from weft.retrieval.ranking.batch import CHANNEL_AT, RankingBatch, best_first
 from weft.retrieval.ranking.context import RankingContext
 from weft.retrieval.settings import FusionMode, PseudoRelevanceSettings, QualitySettings, RetrievalSettings
+from weft.retrieval.snapshot.asides import Aside, LinkLists, asks_for
 from weft.retrieval.snapshot.documents import DOMAINS, Categorical, Documents, GenerationFacts
 
 _DENSE_AT = [CHANNEL_AT[channel] for channel in sorted(DENSE)]
@@ -40,6 +40,7 @@ SIMILARITY: Mapping[Channel, Signal] = MappingProxyType(
         Channel.GRAPH: Signal.GRAPH,
         Channel.DEGREE: Signal.DEGREE,
         Channel.TRIGGERS: Signal.TRIGGER,
+        Channel.NAMES: Signal.NAMED,
     }
 )
 """The signal that a channel's score becomes."""
@@ -229,20 +230,23 @@ def _trusted(numbers: Ints, documents: Documents, beliefs: Beliefs, model: str) 
     return signals.trust(documents.trust_level[numbers], multipliers)
 
 
-RELEASE_NOTES = "release_notes"
-"""Name of the contribution that lowers what says what changed, where nobody asks for that."""
-
-
-def without_release_notes(
-    candidates: RankingBatch, facts: GenerationFacts, settings: RetrievalSettings
+def with_asides_lowered(
+    candidates: RankingBatch, facts: GenerationFacts, links: LinkLists, settings: RetrievalSettings
 ) -> RankingBatch:
-    """RankingBatch; those of release notes lose a share of their score, where a query does not ask for changes."""
-    tuned = settings.quality.release_notes
-    if settings.fusion is not FusionMode.LEARNED or tuned.loses == 0.0 or not facts.release_notes.any():
+    """Candidates; what stands aside loses a share of its score, where a query does not ask for its kind.
+
+    The contribution is called as the kind is.
+    """
+    loses = settings.quality.aside_loses
+    if settings.fusion is not FusionMode.LEARNED or loses == 0.0:
         return candidates
-    others = np.array([not asks_for_changes(each.plan.text, tuned.asked_by) for each in candidates.contexts])
-    lowered = facts.release_notes[candidates.document] & others[candidates.query]
-    return best_first(candidates.add_term(RELEASE_NOTES, np.where(lowered, candidates.total, np.nan), -tuned.loses))
+    before, flags = candidates.total, {kind: of_kind[candidates.document] for kind, of_kind in facts.asides.items()}
+    for kind, own in {**flags, Aside.CONTENTS: links.among(candidates.rows, facts.pages[candidates.document])}.items():
+        others = np.array([not asks_for(each.plan.text, kind) for each in candidates.contexts])
+        lowered = own & others[candidates.query]
+        if lowered.any():
+            candidates = candidates.add_term(kind.value, np.where(lowered, before, np.nan), -loses)
+    return best_first(candidates)
 
 
 def with_propagated(candidates: RankingBatch, facts: GenerationFacts, settings: QualitySettings) -> RankingBatch:
@@ -310,7 +314,7 @@ def match_features(candidates: RankingBatch, context: RankingContext) -> list[Ma
         for channel in (Channel.DENSE, Channel.LEXICAL)
     )
     tokens = unknown if compare is None else compare(candidates.rows).tolist()
-    terms = max(1, len(context.plan.words.split()))
+    terms = max(1, len(context.plan.text.split()))
     measured = zip(cosines, bm25, tokens, strict=True)
     return [features_of(cosine, score, terms, match) for cosine, score, match in measured]
 

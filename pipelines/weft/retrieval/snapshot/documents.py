@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Generic, TypeVar
 
 import numpy as np
 
 from weft.catalog.citations import NO_CITATION_COUNTS, CitationCounts
-from weft.domain.arrays import Floats, Ints
+from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.documents import COMMITTED_AT, ContentType, Domain
 from weft.domain.errors import StoreError
 from weft.domain.links import MEASURES, Measure, works_of
 from weft.domain.ranking import Signal
 from weft.indexes.chunk_store import StoredDocument
 from weft.indexes.graph.graph import EdgeKind
+from weft.retrieval.snapshot.asides import ASIDES, CODE, PAGES, Aside, is_aside
 from weft.retrieval.snapshot.filters import (
     COMMUNITY,
     FOLDER,
@@ -118,8 +118,6 @@ Value = TypeVar("Value", bound=Hashable)
 DOMAINS = tuple(Domain)
 """Domains in the order in which columns number them."""
 
-_PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Categorical(Generic[Value]):
@@ -216,7 +214,7 @@ def _committed_after(facts: StoredDocument) -> float:
     return when if (when := seconds(declared)) > facts.modified_at else -math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class GenerationFacts:
     """Which facts a query may ask for, and which signals this generation has."""
 
@@ -230,8 +228,21 @@ class GenerationFacts:
     # of contents by row: how much alone each stands, and by how much its degree changed of late; empty where unknown
     isolation: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     momentum: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    # by number of the document
-    release_notes: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    # which documents are of a kind that stands aside, bool (documents,); kinds that none is of are left out
+    asides: Mapping[Aside, Flags] = field(default_factory=dict)
+
+    @cached_property
+    def pages(self) -> Flags:
+        """Which documents are pages of text, bool (documents,)."""
+        return np.array([each.content_type in PAGES for each in self.documents.facts], dtype=bool)
+
+    @property
+    def code_asides(self) -> Flags:
+        """Which documents are code that stands aside: tests, examples."""
+        none = np.zeros(len(self.documents.facts), dtype=bool)
+        return np.asarray(
+            np.logical_or.reduce([none, *(flags for kind, flags in self.asides.items() if ASIDES[kind].types is CODE)])
+        )
 
     def has_value(self, name: str, value: str) -> bool:
         """Whether any document has that value under that name, or lies in that folder; of times, whether it is one."""
@@ -242,7 +253,6 @@ def read_facts(
     generation: OpenGeneration,
     encoder: str,  # the one by whose vectors contents stand alone or not
     *,
-    release_notes: Sequence[str] = (),  # names of files and folders that say what changed
     counted: CitationCounts = NO_CITATION_COUNTS,  # what providers say of works
 ) -> GenerationFacts:
     """What a generation's documents declare, and how often they cite one another."""
@@ -272,8 +282,12 @@ def read_facts(
         Signal.MOMENTUM: len(momentum) > 0,
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
-    notes = np.array([is_release_notes(each, release_notes) for each in documents], dtype=bool)
-    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, notes)
+    flags = {kind: np.array([is_aside(each, kind) for each in documents], dtype=bool) for kind in Aside}
+    code = sum(each.content_type is ContentType.CODE for each in documents)
+    if code <= flags[Aside.DOCUMENTATION].sum():
+        del flags[Aside.DOCUMENTATION]  # it is what is searched here
+    some = {kind: of_kind for kind, of_kind in flags.items() if of_kind.any()}
+    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, some)
 
 
 MOST_VALUES = 1000
@@ -337,28 +351,3 @@ def _isolation(generation: OpenGeneration, encoder: str) -> np.ndarray:
     except StoreError:
         isolation = None
     return np.zeros(0, dtype=np.float32) if isolation is None else isolation
-
-
-def is_release_notes(document: StoredDocument, names: Sequence[str]) -> bool:
-    """Whether a page's file, or a folder that it lies in, has one of some names, whatever version stands behind it."""
-    return document.content_type in _PAGES and bool(names) and path_has_name(document.uri, tuple(names))
-
-
-def path_has_name(uri: str, names: tuple[str, ...]) -> bool:
-    """Whether a file or one of its folders has one of some names.
-
-    Examples:
-        >>> names = ("changes", "whatsnew")
-        >>> notes = ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")
-        >>> [path_has_name(uri, names) for uri in notes]
-        [True, True, True, True]
-        >>> [path_has_name(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
-        [False, False]
-    """
-    return _pattern(names).search(uri) is not None
-
-
-@lru_cache(maxsize=8)
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    some = "|".join(map(re.escape, names))
-    return re.compile(rf"(?:^|[/:])(?:{some})(?:[-_. ]?v?\d[^/]*?)?(?=/|\.\w+$|$)", re.IGNORECASE)

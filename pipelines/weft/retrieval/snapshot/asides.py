@@ -1,0 +1,292 @@
+"""What stands beside what is looked for, and says much of the same words: release notes, tests, examples (RET-13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
+
+import numpy as np
+
+from weft.domain.arrays import Flags, Ints
+from weft.domain.documents import ContentType
+from weft.indexes.chunk_store import ChunkStore, StoredDocument
+
+PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
+CODE = frozenset({ContentType.CODE, ContentType.CONFIGURATION})
+
+
+class Aside(StrEnum):
+    """A kind of document that stands aside where nobody asks for it."""
+
+    RELEASE_NOTES = "release_notes"  # what changed once names everything and explains little
+    TESTS = "tests"  # they call what they test, by its names
+    EXAMPLES = "examples"  # they use what they show
+    DOCUMENTATION = "documentation"  # pages, where most of what is there is code: they tell how to use it
+    CONTENTS = "contents"  # lists of links, which lead to what is looked for; told by chunk
+
+
+@dataclass(frozen=True, slots=True)
+class AsideKind:
+    """What tells documents of one kind, and questions that ask for them."""
+
+    types: frozenset[ContentType]
+    # of their files, or folders that they lie in, whatever version stands behind: changelog.md, whatsnew-5.3.rst. "*"
+    # stands for any letters, and a name with a capital is told from one without
+    names: tuple[str, ...]
+    asked_by: tuple[str, ...]  # phrases
+
+
+ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
+    {
+        Aside.RELEASE_NOTES: AsideKind(
+            PAGES,
+            (
+                "changelog",
+                "changelogs",
+                "change-log",
+                "change_log",
+                "changes",
+                "history",
+                "news",
+                "release-notes",
+                "release_notes",
+                "releasenotes",
+                "releases",
+                "whatsnew",
+                "whats-new",
+                "whats_new",
+                "announce",
+            ),
+            (
+                "changelog",
+                "change log",
+                "release notes",
+                "release note",
+                "what's new",
+                "whats new",
+                "what is new",
+                "what changed",
+                "what has changed",
+                "changed in",
+                "changed since",
+                "changed between",
+                "changes in",
+                "changes since",
+                "changes between",
+                "new in",
+                "which version",
+                "what version",
+                "which release",
+                "what release",
+                "since version",
+                "since when",
+                "in version",
+                "introduced in",
+                "introduced",
+                "removed in",
+                "deprecated in",
+                "breaking change",
+                "breaking changes",
+                "released",
+            ),
+        ),
+        Aside.TESTS: AsideKind(
+            CODE,
+            (
+                "test",
+                "tests",
+                "__tests__",
+                "spec",
+                "specs",
+                "testdata",
+                "test_*",
+                "*_test",
+                "*_tests",
+                "*.test",
+                "*.spec",
+                "*_spec",
+                "*Test",
+                "*Tests",
+                "conftest",
+            ),
+            (
+                "test",
+                "tests",
+                "tested",
+                "testing",
+                "unit test",
+                "mock",
+                "mocks",
+                "mocked",
+                "fixture",
+                "fixtures",
+                "spec",
+                "assert",
+                "asserts",
+            ),
+        ),
+        Aside.EXAMPLES: AsideKind(
+            CODE,
+            (
+                "example",
+                "examples",
+                "_example",
+                "_examples",
+                "example_*",
+                "*_example",
+                "sample",
+                "samples",
+                "demo",
+                "demos",
+            ),
+            ("example", "examples", "sample", "samples", "demo", "demos", "how to use", "usage"),
+        ),
+        Aside.DOCUMENTATION: AsideKind(
+            PAGES,
+            ("*",),
+            (
+                "how to",
+                "how do i",
+                "how do you",
+                "how do we",
+                "how can i",
+                "how can you",
+                "how should",
+                "can i",
+                "should i",
+                "do i need",
+                "what is",
+                "what are",
+                "why",
+                "install",
+                "installing",
+                "installation",
+                "upgrade",
+                "upgrading",
+                "migrate",
+                "migrating",
+                "configure",
+                "configuring",
+                "getting started",
+                "usage",
+                "guide",
+                "tutorial",
+                "documentation",
+                "docs",
+                "readme",
+                "licence",
+                "license",
+                "contribute",
+                "contributing",
+                "supported",
+                "recommended",
+                "example",
+                "examples",
+            ),
+        ),
+        Aside.CONTENTS: AsideKind(
+            PAGES, (), ("contents", "table of contents", "list of", "index of", "links", "overview")
+        ),
+    }
+)
+
+
+def is_aside(document: StoredDocument, kind: Aside) -> bool:
+    """Whether a document is of a kind: by its type, and the name of its file or of a folder that it lies in."""
+    told = ASIDES[kind]
+    return bool(told.names) and document.content_type in told.types and path_has_name(document.uri, told.names)
+
+
+def asks_for(text: str, kind: Aside) -> bool:
+    """Whether a query asks for documents of a kind.
+
+    Examples:
+        >>> asks_for("Which version removed nose?", Aside.RELEASE_NOTES), asks_for("use nose", Aside.RELEASE_NOTES)
+        (True, False)
+    """
+    return phrases(ASIDES[kind].asked_by).search(text) is not None
+
+
+_LINK = re.compile(
+    r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
+    r"|\[\[(?P<wiki>[^][]+)\]\]|<<(?P<cross>[^<>]+)>>|`(?P<rest>[^`<>]+)<[^<>]+>`_|:\w+:`(?P<role>[^`]+)`"
+)
+_HEADING = re.compile(r"(?m)^\s*(?:#+|=+)\s.*$")
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+def is_link_list(text: str) -> bool:
+    """Whether most of what a text says, below its headings, are links: in Markdown, AsciiDoc, reST or a wiki.
+
+    Examples:
+        >>> is_link_list("- [Codes](#codes) - [E_ONE](#e_one)"), is_link_list("[a](#a)")
+        (True, False)
+        >>> is_link_list("- [uv](#uv): installs packages - [ty](#ty): checks the types of them")
+        False
+    """
+    if not any(mark in text for mark in ("](", "][", "[[", "<<", "`")):
+        return False
+    said = _HEADING.sub("", text)
+    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(said)]
+    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", said))
+
+
+class LinkLists:
+    """Which contents of one generation are lists of links; shared by threads."""
+
+    def __init__(self, chunks: ChunkStore) -> None:
+        self._chunks = chunks
+        self._known: dict[int, bool] = {}
+
+    def among(self, rows: Ints, pages: Flags) -> Flags:
+        """Which of some contents are such lists, bool (n,); looked into are those of pages, each once."""
+        asked = rows[pages].tolist()
+        new = [row for row in dict.fromkeys(asked) if row not in self._known]
+        for row, content in zip(new, self._chunks.contents(new), strict=True):
+            self._known[row] = is_link_list(content.text)
+        lists = np.zeros(len(rows), dtype=bool)
+        lists[pages] = [self._known[row] for row in asked]
+        return lists
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
+
+
+@lru_cache(maxsize=64)
+def phrases(some: Sequence[str]) -> re.Pattern[str]:
+    """A pattern of any of some phrases, longer ones first, between words."""
+    ordered = sorted(some, key=lambda phrase: (-len(phrase), phrase))
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
+
+
+def path_has_name(uri: str, names: tuple[str, ...]) -> bool:
+    """Whether a file or one of its folders has one of some names.
+
+    Examples:
+        >>> names = ("changes", "whatsnew")
+        >>> notes = ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")
+        >>> [path_has_name(uri, names) for uri in notes]
+        [True, True, True, True]
+        >>> [path_has_name(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
+        [False, False]
+        >>> names = ("tests", "test_*", "*Test")
+        >>> [path_has_name(uri, names) for uri in ("src/Tests/a.py", "a/test_b.py", "a/BTest.java", "a/latest.py")]
+        [True, True, True, False]
+    """
+    return _pattern(names).search(uri) is not None
+
+
+@lru_cache(maxsize=8)
+def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    some = "|".join(_alternative(name) for name in names)
+    return re.compile(rf"(?:^|[/:])(?:{some})(?:[-_. ]?v?\d[^/]*?)?(?=/|\.\w+$|$)", re.IGNORECASE)
+
+
+def _alternative(name: str) -> str:
+    pattern = re.escape(name).replace(r"\*", "[^/]*?")
+    return pattern if name.islower() else f"(?-i:{pattern})"
