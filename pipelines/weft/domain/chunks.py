@@ -162,7 +162,8 @@ class Reach(StrEnum):
     SIBLINGS = "siblings"  # what stands beside it
     PARENT = "parent"  # what it is part of
     LEVEL_UP = "level_up"  # what that is part of, too
-    REFERENCES = "references"  # what it points to, and what points to it
+    # the head of its file, its type, what it points to, and what tests it or points to it otherwise
+    REFERENCES = "references"
     HIERARCHY = "hierarchy"  # everything from the file's head down to it, and what it depends on
 
 
@@ -173,7 +174,8 @@ class Role(StrEnum):
     TYPE = "type"  # the type, section or session that it belongs to, outermost first
     CHUNK = "chunk"  # the result itself
     SIBLING = "sibling"
-    DEPENDENCY = "dependency"  # what it points to
+    DEPENDENCY = "dependency"  # what it points to: what it calls first
+    TEST = "test"  # what tests it
     USER = "user"  # what points to it
 
 

@@ -496,7 +496,7 @@ def _with_authority(
 def _with_contexts(
     resources: Resources, context: RankingContext, shown: Sequence[RankedResult]
 ) -> tuple[RankedResult, ...]:
-    neighbours = neighbours_in(resources.snapshot.generation, most=max(MOST.values()))
+    neighbours = neighbours_in(resources.snapshot.generation, most=sum(MOST.values()))
 
     def moved(result: RankedResult) -> float:
         return context.reading.beliefs.threshold_moved(result.domain, context.plan.query.agent)

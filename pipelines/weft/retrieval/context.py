@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from types import MappingProxyType
 
 from msgspec import structs
@@ -13,7 +14,7 @@ from weft.domain.errors import StoreError
 from weft.domain.ids import ChunkId
 from weft.domain.ranking import RankedResult
 from weft.domain.understanding import QueryType
-from weft.indexes.graph.graph import CROSS_REFERENCES, RELATIONS, Direction, EdgeKind, Graph
+from weft.indexes.graph.graph import CROSS_REFERENCES, RELATIONS, Direction, EdgeKind, Graph, Neighbour
 from weft.retrieval.settings import ContextSettings
 from weft.retrieval.snapshot.ports import OpenGeneration
 
@@ -24,11 +25,12 @@ _WITHIN: Mapping[Reach, tuple[Role, ...]] = {
     Reach.SIBLINGS: (Role.SIBLING,),
     Reach.PARENT: (Role.TYPE,),
     Reach.LEVEL_UP: (Role.TYPE, Role.HEADER),
-    Reach.REFERENCES: (Role.DEPENDENCY, Role.USER),
+    Reach.REFERENCES: (Role.HEADER, Role.TYPE, Role.DEPENDENCY, Role.TEST, Role.USER),
     Reach.HIERARCHY: (Role.TYPE, Role.HEADER, Role.DEPENDENCY, Role.SIBLING),
 }
 """What belongs to each reach, the most telling first."""
 
+_FIELDS = "fields"  # kind of a chunk that holds fields of a type
 _LEVELS = {Reach.PARENT: 1, Reach.LEVEL_UP: 2}
 
 
@@ -37,16 +39,18 @@ def surroundings(
     chunk: Chunk,
     document: Sequence[Chunk],  # every chunk of its document, in source order
     *,
-    points_to: Iterable[Chunk],  # chunks that it points to, the surest first
+    points_to: Sequence[Chunk],  # chunks that it points to, what it calls first, then the surest
     used_by: Iterable[Chunk],  # chunks that point to it, the surest first
+    tested_by: Iterable[Chunk] = (),  # chunks that test it, the surest first
     most: Mapping[Role, int],  # chunks of each role at most
 ) -> list[Surrounding]:
     """What belongs into a chunk's context beside itself, the most telling first, each chunk once."""
     by_role: Mapping[Role, Iterable[Chunk]] = {
         Role.HEADER: document[:1],
-        Role.TYPE: _above(chunk, document, _LEVELS.get(reach, len(document))),
+        Role.TYPE: [*_above(chunk, document, _LEVELS.get(reach, len(document))), *_owners(chunk, points_to)],
         Role.SIBLING: _beside(chunk, document),
         Role.DEPENDENCY: points_to,
+        Role.TEST: tested_by,
         Role.USER: used_by,
     }
     seen = {chunk.chunk_id}
@@ -71,6 +75,16 @@ def _above(chunk: Chunk, document: Sequence[Chunk], levels: int) -> Iterator[Chu
         here = above[0]
         passed.add(here.chunk_id)
         yield here
+        # The head of a type says its name, and its fields what it holds.
+        yield from (
+            each for each in document if each.kind == _FIELDS and here.chunk_id in (each.bundle, each.parent_id)
+        )
+
+
+def _owners(chunk: Chunk, points_to: Iterable[Chunk]) -> list[Chunk]:
+    """Types of which a chunk is a member, where they stand in another file, as that of a method in Go may."""
+    owner = (chunk.symbol or "").rpartition(".")[0]
+    return [each for each in points_to if owner and each.symbol == owner]
 
 
 def _beside(chunk: Chunk, document: Sequence[Chunk]) -> list[Chunk]:
@@ -80,7 +94,7 @@ def _beside(chunk: Chunk, document: Sequence[Chunk]) -> list[Chunk]:
 
 
 MOST: Mapping[Role, int] = MappingProxyType(
-    {Role.HEADER: 1, Role.TYPE: 3, Role.CHUNK: 1, Role.SIBLING: 4, Role.DEPENDENCY: 4, Role.USER: 2}
+    {Role.HEADER: 1, Role.TYPE: 3, Role.CHUNK: 1, Role.SIBLING: 4, Role.DEPENDENCY: 4, Role.TEST: 2, Role.USER: 2}
 )
 """Chunks of each role around one result at most; the budget of tokens ends most contexts before."""
 
@@ -92,8 +106,10 @@ class Neighbours:
     """Reads what stands around chunks."""
 
     document: Callable[[str], Sequence[Chunk]]  # every chunk of a document, in source order
-    points_to: Callable[[RankedResult], Sequence[Chunk]]  # chunks that a result's content points to, the surest first
+    # chunks that a result's content points to, what it calls first, then the surest
+    points_to: Callable[[RankedResult], Sequence[Chunk]]
     used_by: Callable[[RankedResult], Sequence[Chunk]]  # chunks that point to it
+    tested_by: Callable[[RankedResult], Sequence[Chunk]] = lambda _: ()  # chunks that test it
 
 
 def with_contexts(
@@ -132,7 +148,13 @@ def _wanted(
     document = neighbours.document(result.uris[0])
     own = next(chunk for chunk in document if chunk.chunk_id == result.chunk_id)
     around = surroundings(
-        reach, own, document, points_to=neighbours.points_to(result), used_by=neighbours.used_by(result), most=MOST
+        reach,
+        own,
+        document,
+        points_to=neighbours.points_to(result),
+        used_by=neighbours.used_by(result),
+        tested_by=neighbours.tested_by(result),
+        most=MOST,
     )
     return reach, [(Role.CHUNK, own), *around]
 
@@ -168,20 +190,26 @@ def neighbours_in(generation: OpenGeneration, *, most: int) -> Neighbours:
     except StoreError:
         graph = None
 
-    def linked(direction: Direction) -> Callable[[RankedResult], Sequence[Chunk]]:
-        return lambda result: [] if graph is None else _linked(generation, graph, result, direction, most)
+    def linked(direction: Direction, *kinds: Collection[EdgeKind]) -> Callable[[RankedResult], Sequence[Chunk]]:
+        def of(result: RankedResult) -> Sequence[Chunk]:
+            edges = [] if graph is None else [graph.neighbours(result.content_hash, some, direction) for some in kinds]
+            return _chunks_at(generation, chain.from_iterable(edges), most)
+
+        return of
 
     return Neighbours(
-        document=generation.chunks.chunks_of_document, points_to=linked(Direction.OUT), used_by=linked(Direction.IN)
+        document=generation.chunks.chunks_of_document,
+        points_to=linked(Direction.OUT, {EdgeKind.CALLS}, _POINTERS - {EdgeKind.CALLS}),
+        used_by=linked(Direction.IN, _POINTERS),
+        tested_by=linked(Direction.IN, {EdgeKind.TESTS}),
     )
 
 
-def _linked(
-    generation: OpenGeneration, graph: Graph, result: RankedResult, direction: Direction, most: int
-) -> list[Chunk]:
+def _chunks_at(generation: OpenGeneration, ends: Iterable[Neighbour], most: int) -> list[Chunk]:
+    """The first chunks at the ends of edges, each once."""
     wanted = [
         (row, near.there)
-        for near in graph.neighbours(result.content_hash, _POINTERS, direction)
+        for near in ends
         if near.content and (row := generation.chunks.row_of(near.content)) is not None
     ]
     wanted = list(dict.fromkeys(wanted))[:most]

@@ -18,6 +18,7 @@ from weft.retrieval.ranking.diversity import diverse
 from weft.retrieval.ranking.effects import with_past_verdicts
 from weft.retrieval.ranking.final_score import best_results
 from weft.retrieval.ranking.fusion import fuse, reranked
+from weft.retrieval.ranking.implementation import functions_apart, with_functions_first
 from weft.retrieval.ranking.signals import (
     with_asides_lowered,
     with_propagated,
@@ -63,9 +64,15 @@ class Pipeline(Resources):
             batch = fuse(batch, tuned)
         with watch.stage("rerank"):
             batch = with_asides_lowered(reranked(batch, tuned), facts, self.links, tuned)
+            batch = with_functions_first(batch, facts, tuned)
             batch = with_propagated(batch, facts, tuned.quality)
         with watch.stage("assembly"):
-            best_of = partial(best_results, settings=tuned, named=self.headings.named(contexts))
+            best_of = partial(
+                best_results,
+                settings=tuned,
+                named=self.headings.named(contexts),
+                apart=functions_apart(contexts, facts),
+            )
             page = partial(diverse, settings=tuned, relations=self.relations)
             contenders = best_of(batch)
             shown = page(contenders)

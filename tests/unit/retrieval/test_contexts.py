@@ -99,12 +99,32 @@ def test_code_is_shown_in_its_type_and_with_what_it_calls() -> None:
     """RET-16: a method belongs to the type that it is bundled with."""
     assert relations_of(Reach.CHUNK, CODE["get"], CODE) == []
     assert relations_of(Reach.PARENT, CODE["get"], CODE) == [(Role.TYPE, "Store")]
-    assert relations_of(Reach.REFERENCES, CODE["get"], CODE) == [(Role.DEPENDENCY, "flush"), (Role.USER, "sync")]
+    assert relations_of(Reach.REFERENCES, CODE["get"], CODE) == [
+        (Role.HEADER, "imports"),
+        (Role.TYPE, "Store"),
+        (Role.DEPENDENCY, "flush"),
+        (Role.USER, "sync"),
+    ]
     assert relations_of(Reach.HIERARCHY, CODE["get"], CODE)[:3] == [
         (Role.TYPE, "Store"),
         (Role.HEADER, "imports"),
         (Role.DEPENDENCY, "flush"),
     ]
+
+
+def test_how_a_method_works_is_shown_with_the_fields_of_its_type_and_its_test() -> None:
+    """RET-16, ING-39: a type in another file is told by its name; what tests it is no mere user."""
+    fields = replace(CODE["put"], kind="fields")
+    own = replace(CODE["get"], symbol="Store.get")
+    document = [CODE["imports"], CODE["Store"], own, fields]
+    around = surroundings(
+        Reach.REFERENCES, own, document, points_to=[], used_by=[OTHER["sync"]], tested_by=[OTHER["sync"]], most=MOST
+    )
+    assert [role for role, _ in around] == [Role.HEADER, Role.TYPE, Role.TYPE, Role.TEST]
+    apart = replace(own, bundle=None, parent_id=None)
+    named = replace(OTHER["flush"], symbol="Store")
+    elsewhere = surroundings(Reach.REFERENCES, apart, [apart], points_to=[named], used_by=[], most=MOST)
+    assert elsewhere == [(Role.TYPE, named)]
 
 
 def test_a_paper_is_gone_up_section_by_section() -> None:

@@ -35,7 +35,7 @@ from weft.cli.console.output import Result, Shown, dim, markup
 from weft.cli.console.terminal import note, plain, warn
 from weft.cli.searches.passages import code, opened_here, stands_by_line
 from weft.cli.searches.requests import new_id, warn_of_depth
-from weft.domain.chunks import ChunkLevel
+from weft.domain.chunks import ChunkLevel, Context, Role
 from weft.domain.documents import Domain
 from weft.domain.errors import ServiceError
 from weft.domain.ids import SessionId
@@ -243,12 +243,23 @@ def _result(result: RankedResult, query: str, *, explain: bool) -> Iterator[Show
         yield dim(f"     much the same {uri}")
     for each in result.relations:
         yield markup(f"     [{'yellow' if warns(each) else 'dim'}]{plain(each.says)}[/]")
-    for line in () if result.context is None else context_lines(result.context):
-        yield dim(f"     {line}")
+    if result.context is not None:
+        yield from _context(result.context, query)
     if explain:
         yield Padding(explained(result), (0, 0, 1, 5))
     elif result.past is not None:
         yield _below(markup(f"[green]{plain(result.why)}[/]"))
+
+
+def _context(context: Context, query: str) -> Iterator[Shown]:
+    """What surrounds a result, in the order in which it is read; the result itself is named alone."""
+    first, *_ = lines = context_lines(context)
+    yield dim(f"     {first}")
+    for part, line in zip(context.parts, lines[1:], strict=False):
+        yield dim(f"     {line}")
+        if part.role is not Role.CHUNK:
+            yield code(excerpt(part.text, query).lines, part.uri, indent=2 * _INDENT)
+    yield from (dim(f"     {line}") for line in lines[1 + len(context.parts) :])
 
 
 def _below(text: Text) -> Padding:

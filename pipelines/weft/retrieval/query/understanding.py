@@ -307,6 +307,11 @@ _FAILURE = re.compile(r"(?<!\w)(?:\w+(?:Error|Exception)\b|Traceback\b|line \d+\
 """What machines say when something went wrong."""
 
 _SHAPES: Mapping[QueryType, re.Pattern[str]] = MappingProxyType({QueryType.SPECIFIC: _EXACT, QueryType.DEBUG: _FAILURE})
+_OPENING = (
+    *("how does", "how is", "how are", "what happens", "where does", "where is … decided", "where are … decided"),
+)
+"""How questions begin that ask how something works, whatever fails in it."""
+
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _MARK = re.compile(r"\?(?=\s|$)")
@@ -348,6 +353,8 @@ def query_type(text: str, settings: TypeSettings) -> tuple[QueryType, float, tup
     """
     cues_of = {kind: _cues(text, kind, settings) for kind in _ORDER}
     best = max(_ORDER, key=lambda kind: len(cues_of[kind]))
+    if phrases(_OPENING).match(text) and not _FAILURE.search(text):
+        best = QueryType.HOW
     total = sum(map(len, cues_of.values()))
     return (best, len(cues_of[best]) / (total + 1), cues_of[best]) if total else (QueryType.SPECIFIC, 0.0, ())
 

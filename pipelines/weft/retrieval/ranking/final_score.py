@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from weft.domain.arrays import Floats, Ints
+from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.ranking import Repeats, Signal
 from weft.indexes.chunk_store import ChunkStore
 from weft.quality.groups import Groups
@@ -59,6 +59,19 @@ def unnamed(_query: int, places: Ints) -> Floats:
     return np.zeros(len(places))
 
 
+Apart = Callable[[Ints, Ints], Flags]
+"""From queries, by their place in the batch, and chunks, by place, to whether each may be a result beside others of
+its document, (n,)."""
+
+_APART = 3
+"""Passages of one document that are results of their own."""
+
+
+def together(_queries: Ints, places: Ints) -> Flags:
+    """None: a document is one result."""
+    return np.zeros(len(places), dtype=bool)
+
+
 BONUS = "mpab"
 """Name of the contribution by which a document's further chunks speak for its best one."""
 
@@ -68,12 +81,19 @@ PASSAGE = "passage"
 
 
 def collapse_documents(
-    candidates: RankingBatch, *, factor: float, floor: float = 0.0, lifted: Floats, named: Named = unnamed
+    candidates: RankingBatch,
+    *,
+    factor: float,
+    floor: float = 0.0,
+    lifted: Floats,
+    named: Named = unnamed,
+    apart: Apart = together,
 ) -> RankingBatch:
     """One candidate per document: S = S_max + factor · Σ max(0, S_rest − floor · S_max) / √N for N that match.
 
     Its best chunk is shown, or one that falls behind by less than its headings name more of the question. A content of
-    several documents speaks for them all (ARC-4), with the score of the best of them.
+    several documents speaks for them all (ARC-4), with the score of the best of them. Where what is shown may stand
+    apart, the next best of the document that may are results, too, each with its own score.
     """
     numbers, document, place = _in_documents(candidates)
     chosen_by = candidates.scores.totals[numbers] + lifted[numbers]
@@ -90,7 +110,9 @@ def collapse_documents(
     shown = _shown(chosen_by[order], bounds, lambda lines: named(int(query[lines.start]), place[lines]))
     behind = candidates.scores.totals[numbers[starts]] - candidates.scores.totals[numbers[shown]]
     behind[shown == starts] = np.nan
-    best = _Best(numbers[shown], document[starts], place[shown], support, behind)
+    further = _further(apart(query, place), bounds, shown)
+    lines, none = np.concatenate([shown, further]), np.full(len(further), np.nan)
+    best = _Best(numbers[lines], document[lines], place[lines], np.append(support, none), np.append(behind, none))
     one, document_ids = _one_of_each(best, candidates.occurrences.documents, factor)
     documents, places = candidates.documents.copy(), candidates.places.copy()
     documents[one.number], places[one.number] = one.document, one.place
@@ -107,6 +129,17 @@ def _shown(chosen_by: Floats, bounds: Ints, named: Callable[[slice], Floats]) ->
     return shown
 
 
+def _further(apart: Flags, bounds: Ints, shown: Ints) -> Ints:
+    """Lines beside those that are shown of their documents, best first of each; as many as may stand apart."""
+    further = [
+        line
+        for first, start, stop in zip(shown.tolist(), bounds.tolist(), bounds[1:].tolist(), strict=False)
+        if apart[first] and stop - start > 1
+        for line in [start + at for at in apart[start:stop].nonzero()[0].tolist() if start + at != first][: _APART - 1]
+    ]
+    return np.array(further, dtype=np.int64)
+
+
 def separate_chunks(candidates: RankingBatch) -> RankingBatch:
     """Every candidate for itself, speaking for each document it stands in."""
     numbers, documents, _ = _in_documents(candidates)
@@ -116,7 +149,11 @@ def separate_chunks(candidates: RankingBatch) -> RankingBatch:
 
 
 def in_units(
-    candidates: RankingBatch, settings: RetrievalSettings, lifted: Floats, named: Named = unnamed
+    candidates: RankingBatch,
+    settings: RetrievalSettings,
+    lifted: Floats,
+    named: Named = unnamed,
+    apart: Apart = together,
 ) -> RankingBatch:
     """Candidates as results of the configured unit."""
     if settings.unit is ResultUnit.CHUNK:
@@ -129,6 +166,7 @@ def in_units(
         floor=settings.mpab_floor,
         lifted=lifted,
         named=(lambda query, places: weight * named(query, places)) if weight else unnamed,
+        apart=apart if settings.fusion is FusionMode.LEARNED else together,
     )
 
 
@@ -243,12 +281,13 @@ def best_results(
     candidates: RankingBatch,  # contents, which become results of the configured unit
     settings: RetrievalSettings,
     named: Named = unnamed,  # how much of a query the headings above chunks name
+    apart: Apart = together,
     *,
     every: bool = False,  # all of them, and not only as many as are compared with one another
 ) -> RankingBatch:
     """The best results of each query by final score, with all their signals."""
     depths = len(candidates) if every else candidates.ks + settings.diversity.depth
-    units = in_units(candidates, settings, lifts(candidates), named)
+    units = in_units(candidates, settings, lifts(candidates), named, apart)
     penalty = settings.session.repeat_penalty
     if settings.fusion is not FusionMode.LEARNED:
         return with_quality(without_repeats(best_first(units), penalty=penalty).head(depths), settings.quality)

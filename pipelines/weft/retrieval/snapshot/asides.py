@@ -25,7 +25,6 @@ class Aside(StrEnum):
     RELEASE_NOTES = "release_notes"  # what changed once names everything and explains little
     TESTS = "tests"  # they call what they test, by its names
     EXAMPLES = "examples"  # they use what they show
-    DOCUMENTATION = "documentation"  # pages, where most of what is there is code: they tell how to use it
     CONTENTS = "contents"  # lists of links, which lead to what is looked for; told by chunk
 
 
@@ -40,157 +39,33 @@ class AsideKind:
     asked_by: tuple[str, ...]  # phrases
 
 
+_RELEASE_NOTES = (
+    "changelog changelogs change-log change_log changes history news release-notes release_notes releasenotes releases "
+    "whatsnew whats-new whats_new announce"
+)
+_CHANGES = (
+    "changelog, change log, release notes, release note, what's new, whats new, what is new, what changed, "
+    "what has changed, changed in, changed since, changed between, changes in, changes since, changes between, new in, "
+    "which version, what version, which release, what release, since version, since when, in version, introduced in, "
+    "introduced, removed in, deprecated in, breaking change, breaking changes, released"
+)
+_TESTS = "test tests __tests__ spec specs testdata test_* *_test *_tests *.test *.spec *_spec *Test *Tests conftest"
+_TESTING = "test, tests, tested, testing, mock, mocks, mocked, fixture, fixtures, spec, assert, asserts"
+_EXAMPLES = "example examples _example _examples example_* *_example sample samples demo demos"
+_USING = "example, examples, sample, samples, demo, demos, how to use, usage"
+_LINKS = "contents, table of contents, list of, index of, links, overview"
+
+
+def _kind(types: frozenset[ContentType], names: str, asked_by: str) -> AsideKind:
+    return AsideKind(types, tuple(names.split()), tuple(asked_by.split(", ")))
+
+
 ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
     {
-        Aside.RELEASE_NOTES: AsideKind(
-            PAGES,
-            (
-                "changelog",
-                "changelogs",
-                "change-log",
-                "change_log",
-                "changes",
-                "history",
-                "news",
-                "release-notes",
-                "release_notes",
-                "releasenotes",
-                "releases",
-                "whatsnew",
-                "whats-new",
-                "whats_new",
-                "announce",
-            ),
-            (
-                "changelog",
-                "change log",
-                "release notes",
-                "release note",
-                "what's new",
-                "whats new",
-                "what is new",
-                "what changed",
-                "what has changed",
-                "changed in",
-                "changed since",
-                "changed between",
-                "changes in",
-                "changes since",
-                "changes between",
-                "new in",
-                "which version",
-                "what version",
-                "which release",
-                "what release",
-                "since version",
-                "since when",
-                "in version",
-                "introduced in",
-                "introduced",
-                "removed in",
-                "deprecated in",
-                "breaking change",
-                "breaking changes",
-                "released",
-            ),
-        ),
-        Aside.TESTS: AsideKind(
-            CODE,
-            (
-                "test",
-                "tests",
-                "__tests__",
-                "spec",
-                "specs",
-                "testdata",
-                "test_*",
-                "*_test",
-                "*_tests",
-                "*.test",
-                "*.spec",
-                "*_spec",
-                "*Test",
-                "*Tests",
-                "conftest",
-            ),
-            (
-                "test",
-                "tests",
-                "tested",
-                "testing",
-                "unit test",
-                "mock",
-                "mocks",
-                "mocked",
-                "fixture",
-                "fixtures",
-                "spec",
-                "assert",
-                "asserts",
-            ),
-        ),
-        Aside.EXAMPLES: AsideKind(
-            CODE,
-            (
-                "example",
-                "examples",
-                "_example",
-                "_examples",
-                "example_*",
-                "*_example",
-                "sample",
-                "samples",
-                "demo",
-                "demos",
-            ),
-            ("example", "examples", "sample", "samples", "demo", "demos", "how to use", "usage"),
-        ),
-        Aside.DOCUMENTATION: AsideKind(
-            PAGES,
-            ("*",),
-            (
-                "how to",
-                "how do i",
-                "how do you",
-                "how do we",
-                "how can i",
-                "how can you",
-                "how should",
-                "can i",
-                "should i",
-                "do i need",
-                "what is",
-                "what are",
-                "why",
-                "install",
-                "installing",
-                "installation",
-                "upgrade",
-                "upgrading",
-                "migrate",
-                "migrating",
-                "configure",
-                "configuring",
-                "getting started",
-                "usage",
-                "guide",
-                "tutorial",
-                "documentation",
-                "docs",
-                "readme",
-                "licence",
-                "license",
-                "contribute",
-                "contributing",
-                "supported",
-                "recommended",
-                "example",
-                "examples",
-            ),
-        ),
-        Aside.CONTENTS: AsideKind(
-            PAGES, (), ("contents", "table of contents", "list of", "index of", "links", "overview")
-        ),
+        Aside.RELEASE_NOTES: _kind(PAGES, _RELEASE_NOTES, _CHANGES),
+        Aside.TESTS: _kind(CODE, _TESTS, _TESTING),
+        Aside.EXAMPLES: _kind(CODE, _EXAMPLES, _USING),
+        Aside.CONTENTS: _kind(PAGES, "", _LINKS),
     }
 )
 
@@ -216,6 +91,7 @@ _LINK = re.compile(
     r"|\[\[(?P<wiki>[^][]+)\]\]|<<(?P<cross>[^<>]+)>>|`(?P<rest>[^`<>]+)<[^<>]+>`_|:\w+:`(?P<role>[^`]+)`"
 )
 _HEADING = re.compile(r"(?m)^\s*(?:#+|=+)\s.*$")
+_SOME_WORDS = r"\b.{1,60}?\b"
 _LETTERS = re.compile(r"[^\W_]+")
 
 
@@ -259,9 +135,15 @@ def _letters(text: str) -> int:
 
 @lru_cache(maxsize=64)
 def phrases(some: Sequence[str]) -> re.Pattern[str]:
-    """A pattern of any of some phrases, longer ones first, between words."""
+    """A pattern of any of some phrases, longer ones first, between words; " … " in them stands for some words.
+
+    Examples:
+        >>> phrases(("where is … decided",)).search("where is the next job decided?") is not None
+        True
+    """
     ordered = sorted(some, key=lambda phrase: (-len(phrase), phrase))
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, ordered))})\b", re.IGNORECASE)
+    pattern = "|".join(_SOME_WORDS.join(map(re.escape, phrase.split(" … "))) for phrase in ordered)
+    return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
 
 
 def path_has_name(uri: str, names: tuple[str, ...]) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 
 from weft.catalog.citations import NO_CITATION_COUNTS, CitationCounts
 from weft.domain.arrays import Flags, Floats, Ints
-from weft.domain.documents import COMMITTED_AT, ContentType, Domain
+from weft.domain.documents import COMMITTED_AT, Domain
 from weft.domain.errors import StoreError
 from weft.domain.links import MEASURES, Measure, works_of
 from weft.domain.ranking import Signal
@@ -117,6 +117,8 @@ Value = TypeVar("Value", bound=Hashable)
 
 DOMAINS = tuple(Domain)
 """Domains in the order in which columns number them."""
+
+_FUNCTIONS = ["function", "method", "block"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -230,6 +232,8 @@ class GenerationFacts:
     momentum: np.ndarray = field(default_factory=lambda: np.zeros(0))
     # which documents are of a kind that stands aside, bool (documents,); kinds that none is of are left out
     asides: Mapping[Aside, Flags] = field(default_factory=dict)
+    # whether each chunk is a function or a part of something that long, by place
+    functions: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
     @cached_property
     def pages(self) -> Flags:
@@ -283,11 +287,11 @@ def read_facts(
     }
     signals = frozenset(signal for signal, is_available in available.items() if is_available)
     flags = {kind: np.array([is_aside(each, kind) for each in documents], dtype=bool) for kind in Aside}
-    code = sum(each.content_type is ContentType.CODE for each in documents)
-    if code <= flags[Aside.DOCUMENTATION].sum():
-        del flags[Aside.DOCUMENTATION]  # it is what is searched here
     some = {kind: of_kind for kind, of_kind in flags.items() if of_kind.any()}
-    return GenerationFacts(values, signals, citations, structure, parents, columns, isolation, momentum, some)
+    functions = np.isin(generation.chunks.kinds()[0], _FUNCTIONS)
+    return GenerationFacts(
+        values, signals, citations, structure, parents, columns, isolation, momentum, some, functions
+    )
 
 
 MOST_VALUES = 1000

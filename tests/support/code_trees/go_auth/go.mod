@@ -1,0 +1,3 @@
+module example.org/auth
+
+go 1.22
