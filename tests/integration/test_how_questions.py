@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def searching(store: Path, tree: str) -> Searcher:
+def searching(store: Path, tree: str) -> AbstractContextManager[Searcher]:
     return opened(load_settings(assignments=[f"storage.root={store / tree}"], environment={}))
 
 
