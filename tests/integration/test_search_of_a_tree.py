@@ -109,12 +109,15 @@ def test_calls_between_files_are_followed(searcher: Searcher) -> None:
     assert any(Channel.DEGREE in result.channels for result in answer.results)
 
 
-def test_an_exact_name_is_answered_by_words_alone(searcher: Searcher) -> None:
-    """RET-2: one channel, at most three results, among them the file that defines it."""
+def test_an_exact_name_is_answered_by_what_defines_it(searcher: Searcher) -> None:
+    """RET-2, RET-22: what bears a name stands first, found by the name; what speaks of it comes by all channels."""
     answer = searcher.search(asked("degree_scores", adaptive=True))
-    assert 1 <= len(answer.results) <= 3
-    assert {channel for result in answer.results for channel in result.channels} == {Channel.LEXICAL}
-    assert any(uri.endswith("/following.py") for result in answer.results for uri in result.uris)
+    best = answer.results[0]
+    assert best.uris[0].endswith("/following.py")
+    assert Channel.NAMES in best.channels
+    assert answer.gap is None
+    assert answer.understanding.named == ("degree_scores",)
+    assert len({channel for result in answer.results for channel in result.channels}) > 2
 
 
 def test_a_filter_in_the_text_leaves_other_documents_out(searcher: Searcher) -> None:

@@ -215,8 +215,8 @@ class ChunkStore:
         if len(places) > most:
             return []
         rows = np.searchsorted(self._spans[0], places, side="right") - 1
-        told = self._chunks.select(["kind", "symbol", "signature"]).take(places)
-        columns = [[str(value or "") for value in column.to_pylist()] for column in told.columns]
+        labels = self._chunks.select(["kind", "symbol", "signature"]).take(places)
+        columns = [[str(value or "") for value in column.to_pylist()] for column in labels.columns]
         marks = (np.isin(places, bearing).tolist(), np.isin(places, defining).tolist())
         numbers = self._places[0][places].tolist()
         return [DefinedPlace(*each) for each in zip(rows.tolist(), numbers, *columns, *marks, strict=True)]

@@ -34,8 +34,8 @@ class DefinedNames:
 
 class _Places:
     def __init__(self, names: pa.Array[Any], places: Ints) -> None:
-        known = pc.is_valid(names)
-        last = pc.replace_substring_regex(names.filter(known), pattern=r"^.*(?:[.:#])", replacement="")
+        named = pc.is_valid(names)
+        last = pc.replace_substring_regex(names.filter(named), pattern=r"^.*(?:[.:#])", replacement="")
         encoded = last.dictionary_encode()
         order = pc.sort_indices(encoded.dictionary)
         self._names = encoded.dictionary.take(order)  # sorted by their bytes, as Python sorts letters
@@ -43,7 +43,7 @@ class _Places:
         rank[order.to_numpy()] = np.arange(len(order))
         ranks = rank[encoded.indices.to_numpy()]
         by_name = np.argsort(ranks, kind="stable")
-        self._ranks, self._sorted = ranks[by_name], places[known.to_numpy(zero_copy_only=False)][by_name]
+        self._ranks, self._sorted = ranks[by_name], places[named.to_numpy(zero_copy_only=False)][by_name]
 
     def of(self, name: str) -> Ints:
         at = bisect_left(self._names, name, key=str)

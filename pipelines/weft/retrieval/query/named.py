@@ -66,7 +66,7 @@ class NamedPlaces:
             if parts := tuple(filter(None, facts.uri.split("/"))):
                 self._files[parts[-1]].append((parts, number))
                 if facts.content_type is ContentType.CODE:
-                    self._modules[_spelled(parts[-1].partition(".")[0])].append(number)
+                    self._modules[_one_spelling(parts[-1].partition(".")[0])].append(number)
         self.of = lru_cache(_REMEMBERED)(self._of)
 
     def _of(self, text: str) -> Named:
@@ -75,11 +75,11 @@ class NamedPlaces:
         if not placed:
             return self._defined(text)
         named = self._defined(rest)
-        said = sum(word not in self._asking for word in other_words(rest))
+        other = sum(word not in self._asking for word in other_words(rest))
         stated = any(path.stated for path, _ in placed)
-        decides = stated or said <= max(1, sum(len(other_words(path.typed)) for path, _ in placed) // 2)
-        found = [self._in_file(path, at, named, alone=not rest) for path, numbers in placed for at in numbers]
-        grades = _best([*found, dict.fromkeys(named.grades, Grade.OTHER)])
+        decides = stated or other <= max(1, sum(len(other_words(path.typed)) for path, _ in placed) // 2)
+        graded_rows = [self._in_file(path, at, named, alone=not rest) for path, numbers in placed for at in numbers]
+        grades = _best([*graded_rows, dict.fromkeys(named.grades, Grade.OTHER)])
         first = [row for row, grade in grades.items() if grade is Grade.DEFINED]
         typed = dict.fromkeys([*(path.typed for path, _ in placed), *named.names])
         return Named(tuple(typed), grades, self._set(first if decides else ()))
@@ -122,22 +122,22 @@ class NamedPlaces:
 
     def _defined(self, text: str) -> Named:
         mentions = list(dict.fromkeys(names_in(text)))[:_MOST_NAMES]
-        said = {word for word in other_words(_joined(mentions)) if word not in self._asking}
+        other = {word for word in other_words(_joined(mentions)) if word not in self._asking}
         called = [each for each in mentions if each.called] or [each for each in mentions if each.marked]
         typed: list[str] = []
-        found: list[Grades] = []
+        graded_rows: list[Grades] = []
         first: set[int] = set()
         for mention in mentions:
             places = self._places_of(mention)
             if not places:
                 continue
-            beside = said.difference(*(other_words(each.typed) for each in {mention, *called}))
+            beside = other.difference(*(other_words(each.typed) for each in {mention, *called}))
             own = _answering(mention.parts[-1], text, places, beside) if mention in (called or mentions) else set()
             if own or mention.marked or mention.capital:
                 typed.append(mention.typed)
-                found.append({row: grade for row, (grade, _) in places.items()})
+                graded_rows.append({row: grade for row, (grade, _) in places.items()})
                 first |= own
-        return Named(tuple(typed), _best(found), self._set(first))
+        return Named(tuple(typed), _best(graded_rows), self._set(first))
 
     def _places_of(self, mention: MentionedName) -> dict[int, tuple[Grade, DefinedPlace]]:
         """Where a name is defined in code, by row; of what no unit bears, the files of code that are called so."""
@@ -148,7 +148,7 @@ class NamedPlaces:
             if self._documents[each.document].content_type is ContentType.CODE
         ]
         if not any(each.bears for each in places):
-            places += [self._file(number, name) for number in self._modules.get(_spelled(name), ())]
+            places += [self._file(number, name) for number in self._modules.get(_one_spelling(name), ())]
         trusted = max((self._documents[each.document].trust_level for each in places), default=0)
         graded = [(self._grade(each, qualifiers, trusted), each) for each in places]
         # A content that stands in several places is the best of them.
@@ -199,7 +199,7 @@ def _parts(name: str) -> list[str]:
     return name.replace("/", ".").replace("::", ".").split(".")
 
 
-def _spelled(name: str) -> str:
+def _one_spelling(name: str) -> str:
     """A name however it is written: `TaskQueue` is `task_queue` and `task-queue`."""
     return re.sub(r"[\W_]", "", name).casefold()
 
@@ -214,9 +214,9 @@ def _shared_end(one: Sequence[str], other: Sequence[str]) -> int:
     return count
 
 
-def _best(found: Iterable[Grades]) -> Grades:
+def _best(graded_rows: Iterable[Grades]) -> Grades:
     grades: dict[int, Grade] = {}
-    for each in found:
+    for each in graded_rows:
         for row, grade in each.items():
             grades[row] = max(grade, grades.get(row, grade))
     return MappingProxyType(grades)

@@ -63,7 +63,7 @@ def paths_in(text: str, is_file: Callable[[str], bool]) -> tuple[tuple[Mentioned
     """
     if " " not in text and (alone := _path(text, is_file, lone=True)) is not None:
         return (alone,), ""
-    found: list[MentionedPath] = []
+    paths: list[MentionedPath] = []
     rest, end = "", 0
     for match in re.finditer(r"\S+", text):
         if match.start() < end or (path := _path(match[0], is_file)) is None:
@@ -72,10 +72,10 @@ def paths_in(text: str, is_file: Callable[[str], bool]) -> tuple[tuple[Mentioned
         stop, line, stated = match.end(), path.line, _BEFORE.search(before)
         if line is None and (behind := _BEHIND.match(text, stop - len(match[0]) + len(match[0].rstrip(_CLOSING)))):
             stop, line = behind.end(), int(behind[1])
-        found.append(MentionedPath(path.typed, path.parts, path.absolute, line, stated is not None))
+        paths.append(MentionedPath(path.typed, path.parts, path.absolute, line, stated is not None))
         rest += before[: stated.start()] if stated else before
         end = stop
-    return tuple(found), " ".join((rest + text[end:]).split())
+    return tuple(paths), " ".join((rest + text[end:]).split())
 
 
 def _path(token: str, is_file: Callable[[str], bool], *, lone: bool = False) -> MentionedPath | None:
@@ -119,15 +119,15 @@ def names_in(text: str) -> tuple[MentionedName, ...]:
 
 def _without_arguments(text: str) -> str:
     """A text in which what stands in brackets right behind a name is left out, and what follows a brace."""
-    kept, depth = [], 0
+    letters, depth = [], 0
     for at, letter in enumerate(text):
         opens = letter == "(" and (depth > 0 or (at > 0 and (text[at - 1].isalnum() or text[at - 1] in "_$?!>")))
         if depth == 0 or (depth == 1 and letter == ")"):
-            kept.append(letter)
+            letters.append(letter)
         depth += opens
         if letter == ")" and depth:
             depth -= 1
-    return "".join(kept)
+    return "".join(letters)
 
 
 def other_words(text: str) -> tuple[str, ...]:

@@ -72,8 +72,8 @@ ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
 
 def is_aside(document: StoredDocument, kind: Aside) -> bool:
     """Whether a document is of a kind: by its type, and the name of its file or of a folder that it lies in."""
-    told = ASIDES[kind]
-    return bool(told.names) and document.content_type in told.types and path_has_name(document.uri, told.names)
+    rules = ASIDES[kind]
+    return bool(rules.names) and document.content_type in rules.types and path_has_name(document.uri, rules.names)
 
 
 def asks_for(text: str, kind: Aside) -> bool:
@@ -106,9 +106,9 @@ def is_link_list(text: str) -> bool:
     """
     if not any(mark in text for mark in ("](", "][", "[[", "<<", "`")):
         return False
-    said = _HEADING.sub("", text)
-    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(said)]
-    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", said))
+    prose = _HEADING.sub("", text)
+    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(prose)]
+    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", prose))
 
 
 class LinkLists:
@@ -116,16 +116,16 @@ class LinkLists:
 
     def __init__(self, chunks: ChunkStore) -> None:
         self._chunks = chunks
-        self._known: dict[int, bool] = {}
+        self._is_list: dict[int, bool] = {}
 
     def among(self, rows: Ints, pages: Flags) -> Flags:
         """Which of some contents are such lists, bool (n,); looked into are those of pages, each once."""
         asked = rows[pages].tolist()
-        new = [row for row in dict.fromkeys(asked) if row not in self._known]
+        new = [row for row in dict.fromkeys(asked) if row not in self._is_list]
         for row, content in zip(new, self._chunks.contents(new), strict=True):
-            self._known[row] = is_link_list(content.text)
+            self._is_list[row] = is_link_list(content.text)
         lists = np.zeros(len(rows), dtype=bool)
-        lists[pages] = [self._known[row] for row in asked]
+        lists[pages] = [self._is_list[row] for row in asked]
         return lists
 
 
