@@ -118,8 +118,8 @@ def _ended(source: bytes, position: int) -> bool:
     line = before[before.rfind(b"\n") + 1 :]
     if line.lstrip().startswith((b"#", b"*")):
         return not line.endswith(b"\\")
-    said = _REMARK.sub(b"", line).rstrip()
-    return not said or said.endswith((b";", b"{", b"}", b":", b"*/"))
+    code = _REMARK.sub(b"", line).rstrip()
+    return not code or code.endswith((b";", b"{", b"}", b":", b"*/"))
 
 
 def _blank(parsed: bytearray, start: int, end: int) -> None:
