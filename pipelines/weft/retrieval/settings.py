@@ -179,8 +179,10 @@ class QualitySettings(Section):
     lasting: tuple[str, ...]  # intents of history that age does not touch
     citations_half: Positive  # citations of a paper that give back half of the freshness which its age took
     momentum_half: Positive  # change of degree that moves momentum half of the way from .5 to 0 or 1
-    # share of its score that what stands aside loses, release notes, tests and examples, where nobody asks for it
+    # share of its score that what stands aside loses, release notes, tests and examples, where nobody asks for it; and
+    # what is no function, where a query asks how code works
     aside_loses: Annotated[Share, OffValue(0.0)]
+    talk_loses: Annotated[Share, OffValue(0.0)]  # the latter of conversations
 
 
 class SessionSettings(Section):

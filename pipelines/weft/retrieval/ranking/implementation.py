@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,11 +19,6 @@ from weft.retrieval.snapshot.documents import DOMAINS, GenerationFacts
 IMPLEMENTATION = "implementation"
 """Name of the contribution that lowers what is no function, where a query asks how code works."""
 
-_STEPS: Mapping[Domain, int] = MappingProxyType(
-    {Domain.CODE: 1, Domain.GENERAL: 2, Domain.ACADEMIC: 2, Domain.HISTORY: 3}
-)
-"""How far each stands from what runs: declarations and configuration, prose, and talk, which repeats the question."""
-
 _USES = ("how do i", "how do you", "how do we", "how does one", "how can", "how to")
 """Of questions how something works, those that ask how to use it, and so for documentation."""
 
@@ -34,12 +28,14 @@ def with_functions_first(
     facts: GenerationFacts,
     settings: RetrievalSettings,
 ) -> RankingBatch:
-    """Candidates; where a query asks how code works, those that are no functions lose 1 − (1 − loses)^steps of a score.
+    """Candidates; where a query asks how code works, those that are no functions lose a share of their score.
+
+    Talk about code repeats the question, and loses more.
 
     Only where a function is among the best that are compared again: of what says it in prose alone nothing is lowered.
     """
-    loses = settings.quality.aside_loses
-    if settings.fusion is not FusionMode.LEARNED or loses == 0.0 or not facts.functions.any():
+    loses, talk = settings.quality.aside_loses, settings.quality.talk_loses
+    if settings.fusion is not FusionMode.LEARNED or not (loses or talk) or not facts.functions.any():
         return candidates
     functions = facts.functions[candidates.place]
     lowered = np.zeros(len(candidates), dtype=bool)
@@ -49,9 +45,9 @@ def with_functions_first(
             lowered[lines] = functions[best].any() & ~functions[lines]
     if not lowered.any():
         return candidates
-    shares = np.array([1.0 - (1.0 - loses) ** _STEPS[domain] for domain in DOMAINS])[candidates.domain]
     values = np.where(lowered, candidates.total, np.nan)
-    return best_first(candidates.add_terms([ScoreTerm(IMPLEMENTATION)], values[:, None], -shares[:, None]))
+    shares = -np.array([talk if domain is Domain.HISTORY else loses for domain in DOMAINS])[candidates.domain]
+    return best_first(candidates.add_terms([ScoreTerm(IMPLEMENTATION)], values[:, None], shares[:, None]))
 
 
 def functions_apart(contexts: Sequence[RankingContext], facts: GenerationFacts) -> Apart:
