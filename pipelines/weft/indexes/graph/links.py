@@ -305,8 +305,10 @@ def work_wanted(target: str) -> list[LookupKey]:
 _HOPS = 2  # packages that pass a name on to their importers, one within the other
 _NAME_CONFIDENCE = 0.8  # of a name that code uses without a link that says how
 _PACKAGE = "/__init__.py"
-# Paths of tests and of what only tests use, whatever the language; a source's own name, the first part, says nothing.
-_TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
+
+TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
+"""Paths of tests and of what only tests use, in any language; a source's own name, the first part, says nothing."""
+
 _SQL = Path(__file__).with_suffix(".sql")
 _WORK_FACTS = ("doi", "arxiv", "arxiv_id", "key", "citation_key", "bibkey", "id")
 
@@ -326,7 +328,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     values = {
         "documents": glob_escaped(tables / "documents.parquet"),
         "chunks": glob_escaped(tables / "chunks.parquet"),
-        "test_files": _TEST_FILES,
+        "test_files": TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
         "causal": [kind.value for kind in CAUSAL],
         "least_confidence": settings.least_confidence,

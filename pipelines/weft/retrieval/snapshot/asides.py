@@ -14,6 +14,7 @@ import numpy as np
 from weft.domain.arrays import Flags, Ints
 from weft.domain.documents import ContentType
 from weft.indexes.chunk_store import ChunkStore, StoredDocument
+from weft.indexes.graph.links import TEST_FILES
 
 PAGES = frozenset({ContentType.MARKDOWN, ContentType.RST, ContentType.MARKUP, ContentType.TEXT})
 CODE = frozenset({ContentType.CODE, ContentType.CONFIGURATION})
@@ -33,9 +34,7 @@ class AsideKind:
     """What tells documents of one kind, and questions that ask for them."""
 
     types: frozenset[ContentType]
-    # of their files, or folders that they lie in, whatever version stands behind: changelog.md, whatsnew-5.3.rst. "*"
-    # stands for any letters, and a name with a capital is told from one without
-    names: tuple[str, ...]
+    paths: re.Pattern[str] | None  # of their files; None where no path tells them
     asked_by: tuple[str, ...]  # phrases
 
 
@@ -49,23 +48,36 @@ _CHANGES = (
     "which version, what version, which release, what release, since version, since when, in version, introduced in, "
     "introduced, removed in, deprecated in, breaking change, breaking changes, released"
 )
-_TESTS = "test tests __tests__ spec specs testdata test_* *_test *_tests *.test *.spec *_spec *Test *Tests conftest"
 _TESTING = "test, tests, tested, testing, mock, mocks, mocked, fixture, fixtures, spec, assert, asserts"
-_EXAMPLES = "example examples _example _examples example_* *_example sample samples demo demos"
+_EXAMPLES = "example examples _example _examples sample samples demo demos"
 _USING = "example, examples, sample, samples, demo, demos, how to use, usage"
 _LINKS = "contents, table of contents, list of, index of, links, overview"
 
 
-def _kind(types: frozenset[ContentType], names: str, asked_by: str) -> AsideKind:
-    return AsideKind(types, tuple(names.split()), tuple(asked_by.split(", ")))
+def paths_of(names: str) -> re.Pattern[str]:
+    """Paths of files that have one of some names, or lie in a folder that has, whatever version stands behind it.
+
+    Examples:
+        >>> notes = paths_of("changes whatsnew")
+        >>> [notes.search(uri) is not None for uri in ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst")]
+        [True, True, True]
+        >>> [notes.search(uri) is not None for uri in ("a:CHANGES", "docs/tracking-changes.md", "changes-of-state.md")]
+        [True, False, False]
+    """
+    some = "|".join(map(re.escape, names.split()))
+    return re.compile(rf"(?:^|[/:])(?:{some})(?:[-_. ]?v?\d[^/]*?)?(?=/|\.\w+$|$)", re.IGNORECASE)
+
+
+def _kind(types: frozenset[ContentType], paths: re.Pattern[str] | None, asked_by: str) -> AsideKind:
+    return AsideKind(types, paths, tuple(asked_by.split(", ")))
 
 
 ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
     {
-        Aside.RELEASE_NOTES: _kind(PAGES, _RELEASE_NOTES, _CHANGES),
-        Aside.TESTS: _kind(CODE, _TESTS, _TESTING),
-        Aside.EXAMPLES: _kind(CODE, _EXAMPLES, _USING),
-        Aside.CONTENTS: _kind(PAGES, "", _LINKS),
+        Aside.RELEASE_NOTES: _kind(PAGES, paths_of(_RELEASE_NOTES), _CHANGES),
+        Aside.TESTS: _kind(CODE, re.compile(TEST_FILES), _TESTING),
+        Aside.EXAMPLES: _kind(CODE, paths_of(_EXAMPLES), _USING),
+        Aside.CONTENTS: _kind(PAGES, None, _LINKS),
     }
 )
 
@@ -73,7 +85,7 @@ ASIDES: Mapping[Aside, AsideKind] = MappingProxyType(
 def is_aside(document: StoredDocument, kind: Aside) -> bool:
     """Whether a document is of a kind: by its type, and the name of its file or of a folder that it lies in."""
     rules = ASIDES[kind]
-    return bool(rules.names) and document.content_type in rules.types and path_has_name(document.uri, rules.names)
+    return rules.paths is not None and document.content_type in rules.types and bool(rules.paths.search(document.uri))
 
 
 def asks_for(text: str, kind: Aside) -> bool:
@@ -144,31 +156,3 @@ def phrases(some: Sequence[str]) -> re.Pattern[str]:
     ordered = sorted(some, key=lambda phrase: (-len(phrase), phrase))
     pattern = "|".join(_SOME_WORDS.join(map(re.escape, phrase.split(" … "))) for phrase in ordered)
     return re.compile(rf"\b(?:{pattern})\b", re.IGNORECASE)
-
-
-def path_has_name(uri: str, names: tuple[str, ...]) -> bool:
-    """Whether a file or one of its folders has one of some names.
-
-    Examples:
-        >>> names = ("changes", "whatsnew")
-        >>> notes = ("docs/changes.rst", "whatsnew-5.3.md", "whatsnew/5.3.rst", "a:CHANGES")
-        >>> [path_has_name(uri, names) for uri in notes]
-        [True, True, True, True]
-        >>> [path_has_name(uri, names) for uri in ("docs/tracking-changes.md", "docs/changes-of-state.md")]
-        [False, False]
-        >>> names = ("tests", "test_*", "*Test")
-        >>> [path_has_name(uri, names) for uri in ("src/Tests/a.py", "a/test_b.py", "a/BTest.java", "a/latest.py")]
-        [True, True, True, False]
-    """
-    return _pattern(names).search(uri) is not None
-
-
-@lru_cache(maxsize=8)
-def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    some = "|".join(_alternative(name) for name in names)
-    return re.compile(rf"(?:^|[/:])(?:{some})(?:[-_. ]?v?\d[^/]*?)?(?=/|\.\w+$|$)", re.IGNORECASE)
-
-
-def _alternative(name: str) -> str:
-    pattern = re.escape(name).replace(r"\*", "[^/]*?")
-    return pattern if name.islower() else f"(?-i:{pattern})"
