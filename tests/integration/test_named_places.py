@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tests.support.nights import stream
+from tests.support.words_spoken import a_word
 from weft.app.collections import measuring
 from weft.app.indexing import plan_of
 from weft.app.indexing import run as index
@@ -17,6 +21,7 @@ from weft.domain.ranking import Answer, Channel, Query, RankedResult, ResultUnit
 from weft.domain.reasons import STANDS_FIRST
 from weft.retrieval.answer.trace import understanding_line
 from weft.retrieval.searcher import Searcher
+from weft.runtime.clock import day_of, system_clock
 from weft.runtime.ray.stages import HERE
 from weft.settings import Settings, load_settings
 
@@ -352,6 +357,20 @@ def test_looking_up_names_can_be_switched_off(stored: Settings) -> None:
     assert answer.understanding is not None
     assert answer.understanding.named == ()
     assert all(Signal.NAMED not in result.signals for result in answer.results)
+
+
+@pytest.mark.parametrize("text", ["herdInsert", "src/herd.c"])
+def test_what_somebody_called_right_stands_before_what_is_named(stored: Settings, tmp_path: Path, text: str) -> None:
+    """LRN-23: a name and a path are questions like others; what is named follows, before all else."""
+    store = tmp_path / "store"
+    shutil.copytree(stored.storage.root, store)
+    praised = load_settings([], [f"storage.root={store}"], environment={})
+    with opened(praised) as before:
+        named, *_, other = ask(before, text).results
+    stream(store, 0, a_word(other.content_hash, text, "ada", day=day_of(system_clock())))
+    with opened(praised) as after:
+        first, second, *_ = ask(after, text, principal="ada").results
+    assert (first.content_hash, second.content_hash) == (other.content_hash, named.content_hash)
 
 
 def test_a_search_again_answers_the_same(searcher: Searcher) -> None:

@@ -342,7 +342,7 @@ def batch_of(
         contexts,
         failed,
         occurrences,
-        Merged(query, row, domain, scopes, scope, ranks, scores, _first_of_query(contexts, query, row)),
+        Merged(query, row, domain, scopes, scope, ranks, scores, _first_of_query(contexts, query, row, ranks)),
         number=np.arange(count),
         documents=document,
         places=occurrences.place[at],
@@ -351,14 +351,19 @@ def batch_of(
     )
 
 
-def _first_of_query(contexts: Sequence[RankingContext], query: Ints, row: Ints) -> Flags | None:
-    """What stands before all others, for the signs of its query (RET-22)."""
+def _first_of_query(contexts: Sequence[RankingContext], query: Ints, row: Ints, ranks: Ints) -> Flags | None:
+    """What stands before all others, for the signs of its query or as what it names (RET-22).
+
+    What people called right stands with what is named: by its score it is the first or is not.
+    """
     if all(each.plan.first is None for each in contexts):
         return None
     first = np.zeros(len(row), dtype=bool)
     for at, lines in Groups.of(query):
         if (rows := contexts[at].plan.first) is not None:
             first[lines] = rows.mask[row[lines]]
+        if contexts[at].plan.named is not None:
+            first[lines] |= ranks[lines, CHANNEL_AT[Channel.ANSWERED]] > 0
     return first
 
 

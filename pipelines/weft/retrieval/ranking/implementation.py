@@ -12,6 +12,7 @@ from weft.retrieval.query.understanding import Plan
 from weft.retrieval.ranking.batch import RankingBatch, ScoreTerm, best_first
 from weft.retrieval.ranking.context import RankingContext
 from weft.retrieval.ranking.final_score import Apart, together
+from weft.retrieval.ranking.signals import may_answer
 from weft.retrieval.settings import FusionMode, RetrievalSettings
 from weft.retrieval.snapshot.asides import phrases
 from weft.retrieval.snapshot.documents import DOMAINS, GenerationFacts
@@ -32,7 +33,7 @@ def with_functions_first(
 
     Talk about code repeats the question, and loses more.
 
-    Only where a function is among the best that are compared again: of what says it in prose alone nothing is lowered.
+    Only where a function that may be an answer is among the best: of what is said in prose alone nothing is lowered.
     """
     loses, talk = settings.quality.aside_loses, settings.quality.talk_loses
     if settings.fusion is not FusionMode.LEARNED or not (loses or talk) or not facts.functions.any():
@@ -41,8 +42,9 @@ def with_functions_first(
     lowered = np.zeros(len(candidates), dtype=bool)
     for query, lines in candidates.queries:
         if asks_how_code_works(candidates.contexts[query].plan):
-            best = slice(lines.start, min(lines.stop, lines.start + settings.rerank.depth))
-            lowered[lines] = functions[best].any() & ~functions[lines]
+            best = range(lines.start, min(lines.stop, lines.start + settings.rerank.depth))
+            if any(functions[line] and may_answer(candidates.take(np.array([line]))) for line in best):
+                lowered[lines] = ~functions[lines]
     if not lowered.any():
         return candidates
     values = np.where(lowered, candidates.total, np.nan)
