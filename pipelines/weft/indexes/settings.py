@@ -42,8 +42,8 @@ class WordSettings(Section):
     names: float = Field(ge=0.0)
     # of words without their accents, plurals that the stemmer does not know, and Arabic and Hindi stems
     weak: float = Field(ge=0.0)
-    phrases: float = Field(ge=0.0)  # of the words of a name, or of a short query, side by side
-    phrase_words: int = Field(ge=0)  # up to so many words a query is short
+    phrases: float = Field(ge=0.0)  # of the words of a name, or of the whole query, side by side
+    phrase_words: int = Field(ge=0)  # up to so many words a whole query is looked for as it stands
 
 
 class LexicalSettings(Section):

@@ -294,7 +294,7 @@ class ExactQuery:
     # word of a query
     names: tuple[str, ...]
     weak: tuple[str, ...]  # other forms of its words
-    # words that stand side by side in it: of names, operators, quotations, and of the whole where that is short
+    # words that stand side by side in it: of names, operators, quotations, and of the whole where that is no essay
     phrases: tuple[tuple[str, ...], ...]
 
     def weighted(self, weights: WordSettings) -> tuple[tuple[tuple[str, ...], float], ...]:
@@ -319,8 +319,8 @@ def wanted(text: str, analyse: Analyse, *, most: int, phrase_words: int) -> Exac
     sought = [name for name in dict.fromkeys(marked) if name not in distinct]
     sides = [side_by_side(match) for match in (*_JOINED.findall(text), *_CAPITALS.findall(text), *tokens)]
     sides += [split_identifier(token) for token in tokens if names_of[token] and _SEPARATORS.sub("", token).isalpha()]
-    sides += [side_by_side(text)] if len(words) <= phrase_words else []
     sides += map(side_by_side, _QUOTED.findall(text))
+    sides += [side_by_side(text)] if len(words) <= phrase_words else []  # last: the longest, which may not fit
     alone = telling if len(words) == 1 else []  # many words of one stem do not outweigh the only one that was typed
     # The stem of such plurals is that of other words: alone, `indices` would find `indicate` before `index`.
     apart = [form for word in alone if word.endswith("ices") for form in _forms_of(word)]
