@@ -180,8 +180,10 @@ def edited(tree: Path) -> float:
 
 
 def ingested(settings: Settings, source: Path) -> tuple[IndexOutcome, float]:
+    from weft.runtime.ray.stages import ON_CLUSTER
+
     started = time.perf_counter()
-    outcome = reindex.run(reindex.plan_of(settings, [source]))
+    outcome = reindex.run(reindex.plan_of(settings, [source]), executor=ON_CLUSTER)
     return outcome, time.perf_counter() - started
 
 

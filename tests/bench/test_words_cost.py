@@ -22,7 +22,7 @@ from weft.domain.ranking import Query
 from weft.evaluation.measures.beir import read_dataset
 from weft.indexes.text.build import lexical_document, write_shard
 from weft.indexes.text.lexical import LexicalIndex
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(7200)]

@@ -27,7 +27,7 @@ from weft.catalog.catalog import Catalog
 from weft.ingestion.pipeline import ingest
 from weft.runtime.clock import day_of, system_clock
 from weft.runtime.mlflow.tracking import Tracking
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 NOW = system_clock()

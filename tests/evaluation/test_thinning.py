@@ -23,7 +23,7 @@ from weft.learning.aliases import NO_ALIASES
 from weft.learning.evidence import Evidence
 from weft.learning.parts import LearnedVersion, parts_of
 from weft.runtime.clock import system_clock
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = [pytest.mark.slow, pytest.mark.data, pytest.mark.timeout(1800)]

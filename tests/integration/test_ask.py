@@ -34,7 +34,7 @@ from weft.feedback.events.codec import decode
 from weft.feedback.events.producer import FeedbackProducer
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.writer import create_topic
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 TEXTS = {

@@ -16,7 +16,7 @@ from weft.catalog.catalog import Catalog
 from weft.domain.errors import BrokerUnavailableError
 from weft.ingestion.pipeline import ingest
 from weft.runtime.kafka.broker import EmbeddedBroker
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 _KILLED = """

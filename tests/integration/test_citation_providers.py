@@ -27,7 +27,7 @@ from weft.domain.errors import ConfigurationError
 from weft.domain.links import Measure, Provider, Quadrant, Work, WorkCounts
 from weft.domain.ranking import Query
 from weft.ingestion.pipeline import ingest
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration

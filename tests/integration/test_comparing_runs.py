@@ -13,7 +13,7 @@ from tests.support.tiny_bert import save_tiny_bert
 from weft.cli.reports import evaluate
 from weft.domain.ranking import Signal
 from weft.evaluation.measures.beir import read_dataset
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")

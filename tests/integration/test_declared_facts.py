@@ -14,7 +14,7 @@ from weft.domain.links import Link, LinkKind
 from weft.indexes.schemas import table_to_documents
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.report import IndexOutcome
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 
 FACTS = {
     "trigger_phrases": ["zanzibar handshake"],

@@ -21,7 +21,7 @@ from weft.ingestion.pipeline import ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
 from weft.ingestion.settings import SourceSettings
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 
 
 def written(path: Path, text: str) -> Path:

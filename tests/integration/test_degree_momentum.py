@@ -23,7 +23,7 @@ from weft.indexes.graph.graph import FORMER_DEGREES
 from weft.ingestion.pipeline import ingest
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration

@@ -22,7 +22,7 @@ from weft.learning.calibration.matching import Answering, MatchCalibration, Matc
 from weft.learning.calibration.scores import Isotonic, ScoreCalibration
 from weft.learning.evidence import Evidence
 from weft.learning.parts import parts_of
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 ROOT = Path(__file__).parents[2]

@@ -21,7 +21,7 @@ from weft.indexes.manifest import ANSWERING, DESCRIBED
 from weft.ingestion.questions import StoredQuestion, stored_questions
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.snapshot import OneSnapshot
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 SOURCES = [ROOT / "docs" / "kafka.md", ROOT / "docs" / "feedback.md", ROOT / "docs" / "operations.md"]

@@ -18,7 +18,7 @@ from weft.indexes.generation import Generation
 from weft.indexes.graph.graph import Direction, EdgeKind
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.report import IndexProgress
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -34,7 +34,7 @@ from weft.learning.evidence import Evidence
 from weft.learning.parts import parts_of
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 pytestmark = pytest.mark.integration

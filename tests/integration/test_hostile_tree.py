@@ -23,7 +23,7 @@ from weft.ingestion.sizing import prior_sizes
 from weft.ingestion.sources.sources import list_items
 from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from weft.ingestion.units import Unit
-from weft.runtime.ray.stages import HERE, Stage
+from weft.runtime.stages import HERE, Stage
 
 SECRET = "the combination of the vault is 4711"
 

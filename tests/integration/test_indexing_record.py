@@ -13,7 +13,7 @@ from weft.ingestion.pipeline import ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.record import EXPERIMENT
 from weft.ingestion.report import IndexOutcome
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 

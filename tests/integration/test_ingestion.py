@@ -20,7 +20,8 @@ from weft.ingestion import plan as plan_module
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome, IndexProgress
-from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor
+from weft.runtime.ray.stages import ON_CLUSTER
+from weft.runtime.stages import HERE, Executor
 
 QUERIES = ("close a handle", "open the queue number 1", "lock", "consumer")
 

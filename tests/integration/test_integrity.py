@@ -12,7 +12,7 @@ from weft.cli.main import main
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import GenerationId
 from weft.ingestion.pipeline import ingest
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 
 FLIPS = 3
 # An approximate index too, so that every kind of file is there; what it finds does not matter here.

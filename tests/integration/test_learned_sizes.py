@@ -27,7 +27,7 @@ from weft.ingestion.sizing import SIZING, live_sizes
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.clock import system_clock
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 SETTINGS = load_settings(environment={})

@@ -40,7 +40,7 @@ from weft.domain.ranking import Query
 from weft.feedback.events.codec import encode
 from weft.feedback.run.updater import Updater
 from weft.runtime.kafka.log import Record
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 root = Path(sys.argv[1])

@@ -33,7 +33,7 @@ from weft.learning.calibration.matching import answering_from
 from weft.learning.evidence import Evidence
 from weft.retrieval.settings import RetrievalSettings
 from weft.runtime.clock import day_of, system_clock
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 WORDS = ("lock", "batch", "query", "chunk", "shard", "token", "graph", "cache", "merge", "epoch")

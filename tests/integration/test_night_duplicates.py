@@ -25,7 +25,7 @@ from weft.learning.aliases import NO_ALIASES, ContentAliases
 from weft.learning.evidence import MICRO, Evidence
 from weft.learning.uses import UsageKey
 from weft.runtime.clock import day_of, system_clock
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 TEXTS = {

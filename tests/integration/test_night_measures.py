@@ -32,7 +32,7 @@ from weft.evaluation.replay.masking import MaskedTexts, Masks
 from weft.ingestion.pipeline import ingest
 from weft.runtime.clock import day_of, system_clock
 from weft.runtime.mlflow.tracking import Tracking
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 SOURCES = [ROOT / "pipelines" / "weft" / "learning" / "pooling"]

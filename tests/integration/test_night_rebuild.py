@@ -19,7 +19,7 @@ from weft.app.indexing import plan_of
 from weft.catalog.catalog import Catalog
 from weft.ingestion.pipeline import ingest
 from weft.runtime.clock import day_of, system_clock
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 PLAIN = "extraction.enabled=false", "embedding.tokens.enabled=false"

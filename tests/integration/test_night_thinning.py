@@ -26,7 +26,7 @@ from weft.learning.thinned import Thinned
 from weft.learning.uses import UsageKey
 from weft.runtime.clock import day_of, system_clock
 from weft.runtime.mlflow.tracking import Tracking
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 SOURCES = [ROOT / "docs" / f"{name}.md" for name in ("learning", "retrieval", "ingestion", "calibration")]

@@ -21,6 +21,7 @@ from weft.learning.beliefs import read_beliefs
 from weft.learning.evidence import Evidence, day_of
 from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from weft.runtime.ray.cluster import connect
+from weft.runtime.ray.stages import ON_CLUSTER
 from weft.settings import load_settings
 
 pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600)]
@@ -58,7 +59,7 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> First:
         load_settings(environment={}, assignments=[f"storage.root={tmp_path_factory.mktemp('store')}"])
     )
     connect(settings.cluster)
-    index(plan_of(settings, [folder]))
+    index(plan_of(settings, [folder]), executor=ON_CLUSTER)
     engines = load_engines(settings)
     snapshot, now = source_of(settings, precisions=engines.precisions).take(None), time.time()
     asked = [text for row in rows for text in (row.question, row.reworded, row.look_alike)]

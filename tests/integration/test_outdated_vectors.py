@@ -10,7 +10,7 @@ from tests.support.rebuilding import NOTES, index, settings_of
 from weft.app.rebuilding import Rebuild, RebuildResult
 from weft.catalog.catalog import Catalog
 from weft.indexes.manifest import Manifest
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 
 pytestmark = pytest.mark.integration
 

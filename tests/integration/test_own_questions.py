@@ -27,7 +27,7 @@ from weft.indexes.text.outside import OutsideTexts
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.questions import StoredQuestion, stored_questions
 from weft.retrieval.settings import ResultUnit
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 SOURCES = [

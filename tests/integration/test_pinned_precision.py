@@ -18,7 +18,7 @@ from weft.domain.ids import QueryId
 from weft.domain.ranking import Query
 from weft.embedding.encoders import precision
 from weft.ingestion.report import IndexOutcome
-from weft.runtime.ray.stages import HERE, Executor, Stage
+from weft.runtime.stages import HERE, Executor, Stage
 from weft.settings import Settings, load_settings
 
 NEW, OLD = "avx2 avx512_vnni", "sse4_2"

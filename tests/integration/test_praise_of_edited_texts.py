@@ -24,7 +24,7 @@ from weft.retrieval.snapshot.live import CatalogSource
 from weft.runtime.clock import system_clock
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.writer import create_topic
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration

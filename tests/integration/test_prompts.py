@@ -21,7 +21,7 @@ from weft.embedding.encoders.encoder import load_encoder
 from weft.embedding.models import display_name, input_of
 from weft.embedding.tokens import load_token_counter
 from weft.ingestion.plan import made_with_of, models_of
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration

@@ -20,7 +20,7 @@ from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query, Repeats, Signal
 from weft.domain.understanding import SessionMemory
 from weft.retrieval.searcher import Searcher
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -36,7 +36,7 @@ from weft.indexes.text.impact import ImpactIndex, write_impacts
 from weft.retrieval.channels.run import ChannelRequest, Channels, run_channels
 from weft.retrieval.channels.sparse import SparseChannel
 from weft.retrieval.searcher import Searcher
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration

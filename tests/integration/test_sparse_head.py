@@ -33,7 +33,7 @@ from weft.embedding.encoders.encoder import load_encoder
 from weft.embedding.encoders.sparse import OnePassEncoder, SparseHead
 from weft.indexes import schemas
 from weft.indexes.manifest import WEIGHTS_FILE
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration

@@ -16,7 +16,7 @@ from weft.app.indexing import plan_of
 from weft.catalog.catalog import Catalog
 from weft.cli.searches import search
 from weft.ingestion.pipeline import ingest
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration

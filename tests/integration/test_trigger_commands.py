@@ -23,7 +23,7 @@ from weft.learning.beliefs import read_beliefs
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.kafka.broker import EmbeddedBroker
 from weft.runtime.kafka.writer import create_topic
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 

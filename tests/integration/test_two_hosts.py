@@ -20,7 +20,7 @@ from weft.catalog.catalog import Catalog
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.sources.sources import list_items, paths_of
 from weft.ingestion.stages.visibility import sampled
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.runtime.storage.files import files_below
 
 # Hosts start their Ray in the first test, however busy the machine is: `make fleet`.

@@ -17,7 +17,7 @@ from weft.indexes.manifest import FORMAT
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.runtime.storage.files import read_manifest, write_manifest
 from weft.settings import load_settings
 

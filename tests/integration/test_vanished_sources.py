@@ -22,7 +22,8 @@ from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
 from weft.ingestion.stages.visibility import require_same_view
-from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor, Stage
+from weft.runtime.ray.stages import ON_CLUSTER
+from weft.runtime.stages import HERE, Executor, Stage
 
 LINE = '{"_id": "1", "text": "about locks"}\n'
 

@@ -25,7 +25,7 @@ from weft.evaluation.measures.compare import compare
 from weft.evaluation.measures.metrics import measure
 from weft.evaluation.measures.runs import Run
 from weft.ingestion.pipeline import ingest
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 MEASURE = "ndcg_at_10"

@@ -19,7 +19,8 @@ from weft.catalog.catalog import Catalog
 from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.report import IndexOutcome, IndexProgress
 from weft.runtime.ray.cluster import connect
-from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor
+from weft.runtime.ray.stages import ON_CLUSTER
+from weft.runtime.stages import HERE, Executor
 from weft.settings import load_settings
 
 WAYS = ("index.shards=3", "extraction.enabled=true")

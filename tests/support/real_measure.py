@@ -38,6 +38,7 @@ from weft.evaluation.measures.runs import Run, as_ranked, order_of
 from weft.evaluation.measures.significance import Half, half_of
 from weft.retrieval.settings import FusionMode
 from weft.runtime.ray.cluster import connect
+from weft.runtime.ray.stages import ON_CLUSTER
 from weft.runtime.storage.files import write_atomically
 from weft.settings import Settings, load_settings
 
@@ -100,7 +101,9 @@ def indexed(collection: RealCollection, settings: Settings) -> Settings:
     root = folder_of(settings) / collection.name
     stored = settings.model_copy(update={"storage": settings.storage.model_copy(update={"root": str(root)})})
     connect(settings.cluster)
-    sys.stderr.write(f"{collection.name}: {headline(index(plan_of(stored, [collection.documentation])))}\n")
+    sys.stderr.write(
+        f"{collection.name}: {headline(index(plan_of(stored, [collection.documentation]), executor=ON_CLUSTER))}\n"
+    )
     return stored
 
 

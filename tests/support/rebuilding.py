@@ -14,7 +14,7 @@ from weft.app.indexing import plan_of
 from weft.app.rebuilding import Rebuild
 from weft.catalog.catalog import Catalog
 from weft.ingestion.pipeline import ingest
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 NOTES = 300  # an index of vectors takes 256 at least

@@ -37,6 +37,7 @@ from weft.retrieval.searcher import Searcher
 from weft.retrieval.settings import ResultUnit
 from weft.retrieval.snapshot.snapshot import OneSnapshot
 from weft.runtime.ray.cluster import connect
+from weft.runtime.ray.stages import ON_CLUSTER
 from weft.settings import Settings, load_settings
 
 COMMITTED = Path(__file__).resolve().parents[1] / "evaluation" / "reworded"
@@ -91,7 +92,7 @@ def measured(folder: Path, settings: Settings) -> Measured:
     passages = stored.model_copy(update={"retrieval": stored.retrieval.model_copy(update={"unit": ResultUnit.CHUNK})})
     connect(settings.cluster)
     documentation = fetched(pinned, DOCUMENTATION) / pinned["docs"]
-    sys.stderr.write(f"{folder.name}: {headline(index(plan_of(stored, [documentation])))}\n")
+    sys.stderr.write(f"{folder.name}: {headline(index(plan_of(stored, [documentation]), executor=ON_CLUSTER))}\n")
     with (folder / "questions.tsv").open(encoding="utf-8", newline="") as file:
         rows = [Reworded(*row) for row in list(csv.reader(file, delimiter="\t"))[1:]]
     engines = load_engines(stored)

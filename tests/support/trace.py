@@ -92,7 +92,7 @@ def start_in_child() -> None:
 def document(scratch: Path, stack: ExitStack) -> Callable[[], object]:
     """A folder with one Markdown file is indexed in this process."""
     from weft.cli.commands import reindex
-    from weft.runtime.ray.stages import HERE
+    from weft.runtime.stages import HERE
 
     source = scratch / "source"
     source.mkdir()

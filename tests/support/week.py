@@ -66,7 +66,7 @@ from weft.learning.edges import LearnedEdges
 from weft.retrieval.searcher import Searcher
 from weft.runtime import clock as clocks
 from weft.runtime.kafka.log import Record
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 MONDAY = 1_789_344_000.0  # 2026-09-14 00:00 UTC: all releases and copies are older

@@ -21,7 +21,8 @@ from weft.ingestion.sources.corpus import corpus_name
 from weft.ingestion.stages.reuse import cutting_code
 from weft.retrieval.settings import BudgetSettings
 from weft.runtime.ray.cluster import connect
-from weft.runtime.ray.stages import ON_CLUSTER, Executor
+from weft.runtime.ray.stages import ON_CLUSTER
+from weft.runtime.stages import Executor
 from weft.runtime.storage.files import sha256_of, write_atomically
 from weft.settings import Settings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -41,7 +42,8 @@ from weft.retrieval.snapshot.filters import RowFilter
 from weft.retrieval.snapshot.live import PRIORS_ONLY
 from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from weft.runtime.clock import system_clock
-from weft.runtime.ray.stages import HERE, ON_CLUSTER, Executor
+from weft.runtime.settings import ClusterSettings
+from weft.runtime.stages import HERE, Executor, in_threads
 from weft.settings import Settings, keep_settings, store_settings
 
 LOCK = Path("generations") / ".indexing"
@@ -99,9 +101,21 @@ def dropped(plan: IndexPlan) -> dict[str, int]:
     return {source: count for source, count in counts.items() if count}
 
 
-def run(plan: IndexPlan, *, watch: Watch = lambda _: None, executor: Executor = ON_CLUSTER) -> IndexOutcome:
-    """Run a plan on the cluster that this process has joined; see `ingest`."""
+def run(plan: IndexPlan, *, executor: Executor, watch: Watch = lambda _: None) -> IndexOutcome:
+    """Run a plan; see `ingest`."""
     return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
+
+
+def executor_of(settings: ClusterSettings, *, local: bool) -> Executor:
+    """Where to index: in this process, or on the cluster that it joins, or starts."""
+    if local:
+        return in_threads(settings.cpus or len(os.sched_getaffinity(0)))
+    # Only who indexes on a cluster needs Ray.
+    from weft.runtime.ray.cluster import connect  # noqa: PLC0415
+    from weft.runtime.ray.stages import ON_CLUSTER  # noqa: PLC0415
+
+    connect(settings)
+    return ON_CLUSTER
 
 
 def index(

@@ -45,7 +45,8 @@ from weft.learning.observe.sizes import (
     read_sizing,
 )
 from weft.runtime.ray.cluster import connect
-from weft.runtime.ray.stages import ON_CLUSTER, Executor
+from weft.runtime.ray.stages import ON_CLUSTER
+from weft.runtime.stages import Executor
 from weft.runtime.storage.locks import exclusive_lock
 from weft.settings import Settings
 

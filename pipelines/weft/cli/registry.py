@@ -30,7 +30,9 @@ class Command(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "index": Command("commands.reindex:reindex", "Index sources and make the result live.", narrates=True, needs="ray"),
+    "index": Command(
+        "commands.reindex:reindex", "Index sources and make the result live.", narrates=True, needs="tree_sitter"
+    ),
     "search": Command("searches.search:search", "Search what is live in the store."),
     "ask": Command("searches.ask:ask", "Ask one question after the other, and say what the results are worth."),
     "tell": Command("searches.tell:tell", "Name the right answer to a question, or a wrong one."),

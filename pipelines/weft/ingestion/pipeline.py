@@ -39,7 +39,7 @@ from weft.ingestion.stages.reuse import Base
 from weft.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
 from weft.ingestion.units import UNIT_BYTES, Unit, pack, part_of, shuffled, unpack, write_part, written_parts
 from weft.runtime.clock import Clock
-from weft.runtime.ray.stages import Executor, Stage, run_through
+from weft.runtime.stages import Executor, Stage, run_through
 from weft.runtime.storage.errors import named
 
 Watch = Callable[[IndexProgress], None]

@@ -36,7 +36,8 @@ from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from weft.ingestion.stages.reuse import Base, DocumentKeys, cutting_code
 from weft.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from weft.learning.priors import Priors
-from weft.runtime.ray.stages import Executor, Stage
+from weft.runtime.kept import kept
+from weft.runtime.stages import Executor, Stage
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 _THREADS = 1  # of each encoder: more actors scale better than more threads
@@ -211,7 +212,7 @@ def stages_of(
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
     if plan.extraction.enabled:
-        finding = (plan.extraction, plan.mentions, plan.extractor, identify(plan.extraction))
+        finding = (plan.extraction, plan.mentions, plan.extractor, kept(identify, plan.extraction))
         steps.append(((FindEntities, finding), pools.extractors))
     for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
         also = weighing.made_with if weighing is not None and weighing.shared and model is models[0] else ""
@@ -268,7 +269,7 @@ def _extracted_with(plan: IndexPlan) -> dict[str, object]:
     """What decides the mentions of a text besides itself; nothing where none are looked for."""
     if not plan.extraction.enabled:
         return {}
-    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": identify(plan.extraction)}
+    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": kept(identify, plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:

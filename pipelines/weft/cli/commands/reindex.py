@@ -1,6 +1,6 @@
 """Index sources and make the result live.
 
-    weft index PATH… --store DIR [--domain NAME] [--full] [--json]
+    weft index PATH… --store DIR [--domain NAME] [--full] [--local] [--json]
     weft index --store DIR          the live generation's documents anew, from their stored texts
     weft index --resize --store DIR     with the chunk sizes that feedback speaks for, as a night may propose
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
@@ -14,9 +14,10 @@ documents along only where that is confirmed, or with `--drop`. A source is a fo
 of the cluster must see the store and the sources; otherwise nothing changes. Documents that the live generation holds
 already are taken from it; content that is live already is not published again. Chunks keep the sizes that the live
 generation was cut with, unless settings state others, or with `--resize`, by which documents whose sizes moved are cut
-and embedded anew. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any case. A
-run that fails or is killed changes nothing, and can be started again. Exit codes: 0 the content is live, 1, 75 or 78
-with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
+and embedded anew. `--local` indexes in this process, with a thread for each CPU (or `cluster.cpus`), and needs no Ray:
+the generation is the same. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
+case. A run that fails or is killed changes nothing, and can be started again. Exit codes: 0 the content is live, 1, 75
+or 78 with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from weft.app.indexing import LOCK, dropped, plan_of, run
+from weft.app.indexing import LOCK, dropped, executor_of, plan_of, run
 from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command, named_path, run_job
@@ -47,7 +48,6 @@ from weft.ingestion.plan import IndexPlan
 from weft.ingestion.record import record
 from weft.ingestion.report import IndexOutcome
 from weft.runtime.clock import system_clock
-from weft.runtime.ray.cluster import connect
 from weft.runtime.storage.locks import exclusive_lock
 from weft.settings import Settings, keep_settings
 
@@ -68,6 +68,7 @@ def reindex(
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
+    local: Annotated[bool, typer.Option("--local", help="Index in this process, without Ray.")] = False,
     resize: Annotated[bool, typer.Option("--resize", help="Cut by the chunk sizes that are believed in now.")] = False,
 ) -> Result:
     """Index sources and make the result live."""
@@ -75,7 +76,7 @@ def reindex(
     plan = plan_of(settings, [*paths, *source], domain=domain, full=full, resized=resize)
     if not drop:
         _confirm_drop(plan)
-    outcome = run_visibly(settings, plan)
+    outcome = run_visibly(settings, plan, local=local)
     keep_settings(settings)
     keep_record(settings, plan, outcome)
     _show(settings, outcome, _manifest(plan, outcome))
@@ -116,14 +117,14 @@ def _confirm_drop(plan: IndexPlan) -> None:
     )
 
 
-def run_visibly(settings: Settings, plan: IndexPlan) -> IndexOutcome:
-    """Join or start the cluster, run a plan on it, and show on stderr how far it is."""
+def run_visibly(settings: Settings, plan: IndexPlan, *, local: bool = False) -> IndexOutcome:
+    """Run a plan, here or on a cluster that is joined or started for it, and show on stderr how far it is."""
     with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
-        note("starting: joining or starting the cluster")
-        connect(settings.cluster)
+        note("starting: " + ("in this process" if local else "joining or starting the cluster"))
+        executor = executor_of(settings.cluster, local=local)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:
             shown: Watch = lambda progress: live.update(progress_line(progress), refresh=True)  # noqa: E731
-            return run(plan, watch=shown if stderr.is_terminal else watch_lines())
+            return run(plan, executor=executor, watch=shown if stderr.is_terminal else watch_lines())
 
 
 def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:

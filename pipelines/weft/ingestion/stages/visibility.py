@@ -19,7 +19,7 @@ from weft.ingestion.sources.files import BAD_SIDECAR
 from weft.ingestion.sources.items import SourceItem
 from weft.ingestion.sources.sources import paths_of, root_of
 from weft.ingestion.units import Unit
-from weft.runtime.ray.stages import Executor
+from weft.runtime.stages import Executor
 
 SUSPECT = tuple(f"{REJECTED}{reason}" for reason in (UNREADABLE, VANISHED, BAD_SIDECAR))
 """Counts of what was rejected, of which another host may see more."""

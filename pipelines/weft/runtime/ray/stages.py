@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import pickle
 import socket
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import ray
@@ -18,35 +16,11 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from weft.domain.errors import WeftError
 from weft.runtime.ray.cluster import remote_cause
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-Guard = Callable[[], None]
+from weft.runtime.stages import Executor, Result, Stage, Task, Worker
 
 _ERROR = "error"  # column of a batch that a worker could not make
 _EXPLAINED = (WeftError, OSError)  # what workers raise that says itself what was expected and found
 _TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
-
-
-class Worker(Protocol):
-    """One step of a pipeline, made once per actor: it may load a model and keep it.
-
-    A batch is run again when its worker or node dies, so running one twice must give the same as running it once.
-    """
-
-    def run(self, batch: pa.Table) -> pa.Table:
-        """Work on one batch."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """One step and the actors that share it."""
-
-    worker: Callable[..., Worker]  # makes the worker in each actor, from `arguments`, which must be picklable
-    arguments: tuple[Any, ...]
-    actors: int  # how many work side by side
-    cpus: float  # logical CPUs that each of them holds
 
 
 def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
@@ -78,19 +52,6 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
                 yield batch
     except RayError as error:
         raise remote_cause(error, _EXPLAINED) from error
-
-
-def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
-    """The same as `stream`, one batch after the other in this process."""
-    workers = [stage.worker(*stage.arguments) for stage in stages]
-    for batch in batches:
-        yield functools.reduce(lambda table, worker: worker.run(table), workers, batch)
-
-
-def run_through(work: tuple[Sequence[pa.Table], Sequence[Stage]]) -> list[pa.Table]:
-    """All stages over a few batches, as one task: starting one worker takes less than starting an actor per stage."""
-    batches, stages = work
-    return list(stream_here(batches, stages))
 
 
 def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
@@ -142,44 +103,8 @@ def cluster_cpus() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class Executor:
-    """Where work runs."""
-
-    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]  # passes batches through stages
-    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # runs a function on tasks, like `map`
-    cpus: Callable[[], int]  # logical CPUs there are
-    # runs a function once on every other host there is; its name, and what was returned there
-    on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
-
-    def guarded(self, guard: Guard) -> Executor:
-        """The same, where every worker and every task calls a guard first, which raises where it must not work."""
-
-        def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
-            made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
-            return self.stream(batches, made)
-
-        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
-            return self.tasks(functools.partial(_run, guard, run), tasks)
-
-        return replace(self, stream=stream, tasks=tasks)
-
-
-def _made(guard: Guard, worker: Callable[..., Worker], *arguments: Any) -> Worker:
-    guard()
-    return worker(*arguments)
-
-
-def _run(guard: Guard, run: Callable[[Task], Result], task: Task) -> Result:
-    guard()
-    return run(task)
-
-
 ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, run_on_other_hosts)
 """On the cluster that this process has joined."""
-
-HERE = Executor(stream_here, map, lambda: 1, lambda _: ())
-"""In this process alone, one thing after the other."""
 
 
 class _Step:

@@ -1,0 +1,119 @@
+"""Stages of a pipeline and tasks, whoever runs them: this process, here, or a cluster (`runtime.ray.stages`)."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Guard = Callable[[], None]
+
+
+class Worker(Protocol):
+    """One step of a pipeline, made once per actor: it may load a model and keep it.
+
+    A batch is run again when its worker or node dies, so running one twice must give the same as running it once.
+    """
+
+    def run(self, batch: pa.Table) -> pa.Table:
+        """Work on one batch."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One step and the actors that share it."""
+
+    worker: Callable[..., Worker]  # makes the worker in each actor, from `arguments`, which must be picklable
+    arguments: tuple[Any, ...]
+    actors: int  # how many work side by side
+    cpus: float  # logical CPUs that each of them holds
+
+
+def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
+    """Pass every batch through all stages, one after the other in this process."""
+    workers = [stage.worker(*stage.arguments) for stage in stages]
+    for batch in batches:
+        yield _through(workers, batch)
+
+
+def run_through(work: tuple[Sequence[pa.Table], Sequence[Stage]]) -> list[pa.Table]:
+    """All stages over a few batches, as one task: starting one worker takes less than starting an actor per stage."""
+    batches, stages = work
+    return list(stream_here(batches, stages))
+
+
+def _through(workers: Sequence[Worker], batch: pa.Table) -> pa.Table:
+    return functools.reduce(lambda table, worker: worker.run(table), workers, batch)
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """Where work runs."""
+
+    stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]  # passes batches through stages
+    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # runs a function on tasks, like `map`
+    cpus: Callable[[], int]  # logical CPUs there are
+    # runs a function once on every other host there is; its name, and what was returned there
+    on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
+
+    def guarded(self, guard: Guard) -> Executor:
+        """The same, where every worker and every task calls a guard first, which raises where it must not work."""
+
+        def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
+            made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
+            return self.stream(batches, made)
+
+        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+            return self.tasks(functools.partial(_run, guard, run), tasks)
+
+        return replace(self, stream=stream, tasks=tasks)
+
+
+def _made(guard: Guard, worker: Callable[..., Worker], *arguments: Any) -> Worker:
+    guard()
+    return worker(*arguments)
+
+
+def _run(guard: Guard, run: Callable[[Task], Result], task: Task) -> Result:
+    guard()
+    return run(task)
+
+
+HERE = Executor(stream_here, map, lambda: 1, lambda _: ())
+"""In this process alone, one thing after the other."""
+
+
+def in_threads(count: int) -> Executor:
+    """In this process alone, so many things side by side; models and parsers do their work outside of Python's lock."""
+
+    def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
+        own = threading.local()  # a thread has workers of its own: they are not made to be shared
+
+        def through(batch: pa.Table) -> pa.Table:
+            if not hasattr(own, "workers"):
+                own.workers = [stage.worker(*stage.arguments) for stage in stages]
+            return _through(own.workers, batch)
+
+        with ThreadPoolExecutor(count, "index") as pool:
+            pending = [pool.submit(through, batch) for batch in batches]
+            try:
+                for done in as_completed(pending):
+                    yield done.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+        pool = ThreadPoolExecutor(count, "index")
+        results = pool.map(run, tasks)
+        pool.shutdown(wait=False)
+        return results
+
+    return Executor(stream, tasks, lambda: count, lambda _: ()) if count > 1 else HERE
