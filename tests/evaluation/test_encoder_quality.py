@@ -49,7 +49,7 @@ def test_stored_tokens_rank_better_than_vectors(data_root: Path, tmp_path: Path,
     ids, texts = corpus(judged)
     encoder = load_encoder(SETTINGS)
     words = load_token_counter(SETTINGS).words()
-    projection = stored_projection(tmp_path / "projection.npy", encoder, words, SETTINGS.tokens)
+    projection = stored_projection(tmp_path / "projection.npy", encoder, lambda: words, SETTINGS.tokens)
     vectors, stored = encoder.encode_tokens(
         texts, lambda states: compressed(states, projection, SETTINGS.tokens.pooling)
     )

@@ -18,7 +18,7 @@ from weft.indexes.generation import Generation
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
 TOKENS = "embedding.tokens={enabled: true, dimension: 8, pooling: 2}"
@@ -135,8 +135,10 @@ def test_one_forward_pass_gives_both(precision: str, tmp_path: Path) -> None:
     assert np.array_equal(vectors, encoder.encode(texts))
     assert [len(one) for one in states] == [min(encoder.count_tokens(text), encoder.max_tokens) for text in texts]
     words = ["lock", "queue", "index", "token", "thread", "socket", "parser", "cache"]
-    projection = stored_projection(tmp_path / "p.npy", encoder, words, settings.tokens)
-    assert np.array_equal(stored_projection(tmp_path / "p.npy", encoder, ["other"], settings.tokens), projection)
+    projection = stored_projection(tmp_path / "p.npy", encoder, lambda: words, settings.tokens)
+    assert np.array_equal(
+        stored_projection(tmp_path / "p.npy", encoder, lambda: ["other"], settings.tokens), projection
+    )
     assert projection.shape == (encoder.dimension, settings.tokens.dimension)
     _, [query] = encoder.encode_tokens(["how is a checkpoint stored?"], lambda found: found)
     kept = [compressed(one, projection, settings.tokens.pooling) for one in states]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,14 +24,14 @@ _TEXTS, _WORDS = 40, 120  # that a projection is trained on, and of each text
 
 
 def stored_projection(
-    path: Path, encoder: TextEncoder, vocabulary: Sequence[str], settings: TokenSettings
+    path: Path, encoder: TextEncoder, vocabulary: Callable[[], Sequence[str]], settings: TokenSettings
 ) -> np.ndarray:
     """The projection at `path`, float32 (width, dimension); trained and put there first where there is none.
 
     Of several processes that train it at once the first one's stays, and all use that.
     """
     if not path.exists():
-        _put_first(path, _trained(encoder, vocabulary, settings))
+        _put_first(path, _trained(encoder, vocabulary(), settings))
     return np.asarray(np.load(path, allow_pickle=False))
 
 

@@ -31,6 +31,7 @@ from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
 from weft.ingestion.units import Unit, UnitWorker
+from weft.runtime.kept import kept
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class FindEntities(UnitWorker):
 
     @cached_property
     def _extractor(self) -> EntityExtractor:
-        extractor: EntityExtractor = pkgutil.resolve_name(self._maker)(self._settings)
+        extractor: EntityExtractor = kept(pkgutil.resolve_name(self._maker), self._settings)
         return extractor
 
 
@@ -107,7 +108,7 @@ class WeighTerms(UnitWorker):
 
     @cached_property
     def _encoder(self) -> TermEncoder:
-        encoder: TermEncoder = pkgutil.resolve_name(self._maker)(self._settings)
+        encoder: TermEncoder = kept(pkgutil.resolve_name(self._maker), self._settings)
         return encoder
 
 
@@ -209,20 +210,20 @@ class Embed(UnitWorker):
 
     @cached_property
     def _encoder(self) -> TextEncoder:
-        encoder: TextEncoder = pkgutil.resolve_name(self._maker)(self._settings)
+        encoder: TextEncoder = kept(pkgutil.resolve_name(self._maker), self._settings)
         return encoder
 
     @cached_property
     def _head(self) -> TermHead | None:
-        return pkgutil.resolve_name(_TERM_HEAD)(self._settings) if self._weighs else None
+        return kept(pkgutil.resolve_name(_TERM_HEAD), self._settings) if self._weighs else None
 
     @cached_property
     def _counter(self) -> TokenCounter:
-        return load_token_counter(self._settings)
+        return kept(load_token_counter, self._settings)
 
     @cached_property
     def _projection(self) -> np.ndarray:
-        return stored_projection(self._projection_file, self._encoder, self._counter.words(), self._settings.tokens)
+        return stored_projection(self._projection_file, self._encoder, self._counter.words, self._settings.tokens)
 
 
 def _completed(

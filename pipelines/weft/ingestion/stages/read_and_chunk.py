@@ -26,6 +26,7 @@ from weft.ingestion.sources.sources import read_item
 from weft.ingestion.stages.reuse import DocumentKeys, document_key
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.chat import ChatEndpoint, EndpointError
+from weft.runtime.kept import kept
 
 WRITTEN = "summaries_written"
 """Count of summaries that the endpoint wrote."""
@@ -81,9 +82,9 @@ class ReadAndChunk(UnitWorker):
 
     def __init__(self, reading: ReadRules) -> None:
         self._reading = reading
-        counter = load_token_counter(reading.embedding)
+        counter = kept(load_token_counter, reading.embedding)
         self._summariser = Summariser(reading.ingest.summary, counter)
-        self._parser = Parser(reading.ingest.parser, reading.embedding)
+        self._parser = kept(Parser, reading.ingest.parser, reading.embedding)
 
     def work(self, unit: Unit) -> Unit:
         """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""
