@@ -27,6 +27,7 @@ WORDS = "tests.support.ingestion:WordEncoder"
 UNAVAILABLE = "tests.support.ingestion:unavailable"
 FORBIDDEN = "tests.support.ingestion:forbidden"
 CAPITALS = "tests.support.ingestion:CapitalExtractor"
+COUNTED = "tests.support.ingestion:CountedEncoder"
 SLOW = "tests.support.ingestion:SlowEncoder"
 TWO_HOSTS = "tests.support.ingestion:TwoHostsEncoder"
 FULL_DISK = "tests.support.ingestion:FullDiskEncoder"
@@ -49,6 +50,16 @@ class WordEncoder:
     def encode_tokens(self, texts: Sequence[str], keep: Callable[[np.ndarray], Any]) -> tuple[np.ndarray, list[Any]]:
         states = [np.array([embed(word) for word in text.split()]) for text in texts]
         return self.encode(texts), [keep(state) for state in states]
+
+
+class CountedEncoder(WordEncoder):
+    """Counts how often it was loaded."""
+
+    loaded = 0
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        super().__init__(settings)
+        type(self).loaded += 1
 
 
 class TwoHostsEncoder(WordEncoder):

@@ -349,15 +349,19 @@ class Catalog:
         self.verify(generation)
         return self._pointer.move(lambda live: _at(live, generation))
 
-    def prune(self, keep: int) -> list[GenerationId]:
-        """Remove all but the `keep` newest, the live and the previous generation; what was removed, oldest first."""
+    def prune(self, keep: int, *, among: Collection[GenerationId] | None = None) -> list[GenerationId]:
+        """Remove all but the `keep` newest, the live and the previous generation; what was removed, oldest first.
+
+        Args:
+            among: Others than these stay, too; None for all there are.
+        """
         if keep < 0:
             raise ValueError(f"expected to keep 0 or more generations, got {keep}")
         with self._pointer.writing():
             live = self._pointer.read()
             names = [manifest.id for manifest in self.generations()]
             spared = {live.generation, live.previous, *names[max(0, len(names) - keep) :]}
-            removed = [name for name in names if name not in spared]
+            removed = [name for name in names if name not in spared and (among is None or name in among)]
             for name in removed:
                 self._staging.retire(self.folder_of(name))
         remove_copies(self.root / COPIES_FOLDER, removed)

@@ -15,6 +15,7 @@ from weft.embedding.tokens import load_token_counter
 from weft.indexes.builder import GenerationBuilder
 from weft.indexes.graph.graph import unmet_relations
 from weft.indexes.manifest import seal_with
+from weft.indexes.text.jvm import java_class
 from weft.ingestion.plan import (
     IndexPlan,
     description,
@@ -35,9 +36,19 @@ from weft.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter,
 from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sizing import live_sizes, sizes_in_force
 from weft.ingestion.stages.read_and_chunk import NewWork, ReadAndChunk, ReadRules
-from weft.ingestion.stages.reuse import Base
+from weft.ingestion.stages.reuse import Base, DocumentKeys
 from weft.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
-from weft.ingestion.units import UNIT_BYTES, Unit, pack, part_of, shuffled, unpack, write_part, written_parts
+from weft.ingestion.units import (
+    UNIT_BYTES,
+    Unit,
+    UnitWorker,
+    pack,
+    part_of,
+    shuffled,
+    unpack,
+    write_part,
+    written_parts,
+)
 from weft.runtime.clock import Clock
 from weft.runtime.stages import Executor, Stage, run_through
 from weft.runtime.storage.errors import named
@@ -118,6 +129,20 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             unmet_relations=unmet_relations(catalog.folder_of(generation)),
             extraction=plan.extraction.enabled,
         )
+
+
+def warm(plan: IndexPlan, catalog: Catalog) -> None:
+    """Load what a run would wait for once something is new, where a block keeps it (`runtime.kept`)."""
+    plan = pinned_to(plan, catalog.precisions())
+    models = models_of(plan)
+    weighing = weighing_of(plan, models)
+    sizes = sizes_in_force(plan.chunking, plan.priors, catalog)
+    reading = reading_of(plan, models, weighing, sizes, DocumentKeys())
+    for stage in stages_of(plan, models, weighing, reading, plan.store, cpus=1):
+        worker = stage.worker(*stage.arguments)
+        if isinstance(worker, UnitWorker):
+            worker.warm()
+    java_class("java.lang.Object")
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,7 +171,7 @@ def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
 
 def models_of(plan: IndexPlan) -> list[Model]:
     """The files of each encoder, in the order of the settings."""
-    models = [find_model(settings) for settings in plan.embedding.encoders]
+    models = [kept(find_model, settings) for settings in plan.embedding.encoders]
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"embedding.further: expected encoders of different names, found {names}")

@@ -60,6 +60,9 @@ class UnitWorker(ABC):
         """Work on a packed unit, as Ray hands it over."""
         return pack(self.work(unpack(batch)))
 
+    def warm(self) -> None:  # noqa: B027  some load nothing
+        """Load what the first unit with something new would wait for."""
+
     @abstractmethod
     def work(self, unit: Unit) -> Unit:
         """The unit with what this stage adds to it; the same unit always gives the same."""
@@ -78,6 +81,11 @@ class Chained(UnitWorker):
     def work(self, unit: Unit) -> Unit:
         """The unit with what each step adds to it."""
         return functools.reduce(lambda done, worker: worker.work(done), self._workers, unit)
+
+    def warm(self) -> None:
+        """Have each step load what it needs."""
+        for worker in self._workers:
+            worker.warm()
 
 
 class WritePart(UnitWorker):

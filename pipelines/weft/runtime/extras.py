@@ -23,6 +23,7 @@ EXTRAS: Mapping[str, str] = {
             "rustworkx",
             "tree_sitter",
             "tree_sitter_language_pack",
+            "watchfiles",
         ),
         "index",
     ),

@@ -1,6 +1,7 @@
 """Index sources and make the result live.
 
     weft index PATH… --store DIR [--domain NAME] [--full] [--local] [--json]
+    weft index PATH… --watch        and then, until Ctrl-C, whatever is saved there
     weft index --store DIR          the live generation's documents anew, from their stored texts
     weft index --resize --store DIR     with the chunk sizes that feedback speaks for, as a night may propose
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
@@ -15,9 +16,10 @@ of the cluster must see the store and the sources; otherwise nothing changes. Do
 already are taken from it; content that is live already is not published again. Chunks keep the sizes that the live
 generation was cut with, unless settings state others, or with `--resize`, by which documents whose sizes moved are cut
 and embedded anew. `--local` indexes in this process, with a thread for each CPU (or `cluster.cpus`), and needs no Ray:
-the generation is the same. `--full` makes everything anew: it forgets cached vectors and entities and publishes in any
-case. A run that fails or is killed changes nothing, and can be started again. Exit codes: 0 the content is live, 1, 75
-or 78 with a reason: nothing changed, or a declared source is broken, 2 wrong usage.
+the generation is the same. `--watch` does so, too, and then indexes what is saved, in the same process. `--full` makes
+everything anew: it forgets cached vectors and entities and publishes in any case. A run that fails or is killed
+changes nothing, and can be started again. Exit codes: 0 the content is live, 1, 75 or 78 with a reason: nothing
+changed, or a declared source is broken, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ from rich.live import Live
 from weft.app.indexing import LOCK, dropped, executor_of, plan_of, run
 from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
+from weft.cli.console.exits import stopped_by_signals
 from weft.cli.console.options import CommonOptions, command, named_path, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, stderr
-from weft.cli.reports.indexing import headline, progress_line, report, sizes_table, watch_lines
+from weft.cli.reports.indexing import headline, progress_line, report, sizes_table, watch_lines, watched_line
 from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, SourceError, TrackingUnavailableError
 from weft.indexes.manifest import Manifest
@@ -69,6 +72,9 @@ def reindex(
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
     local: Annotated[bool, typer.Option("--local", help="Index in this process, without Ray.")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Then stay, and index what is saved in the sources; as with --local.")
+    ] = False,
     resize: Annotated[bool, typer.Option("--resize", help="Cut by the chunk sizes that are believed in now.")] = False,
 ) -> Result:
     """Index sources and make the result live."""
@@ -76,10 +82,12 @@ def reindex(
     plan = plan_of(settings, [*paths, *source], domain=domain, full=full, resized=resize)
     if not drop:
         _confirm_drop(plan)
-    outcome = run_visibly(settings, plan, local=local)
+    outcome = run_visibly(settings, plan, local=local or watch)
     keep_settings(settings)
     keep_record(settings, plan, outcome)
     _show(settings, outcome, _manifest(plan, outcome))
+    if watch:
+        _follow(plan)
     return Result([asdict(outcome)], [], then=partial(_require_whole, outcome))
 
 
@@ -96,6 +104,20 @@ def _show(settings: Settings, outcome: IndexOutcome, manifest: Manifest | None) 
         note(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")
         for each in outcome.unmet_relations[:_SHOWN]:
             note(f"  {each}")
+
+
+def _follow(plan: IndexPlan) -> None:
+    """Say what becomes of what is saved, until a signal ends it."""
+    # Only who watches needs the package that tells of changes.
+    from weft.app.watching import follow  # noqa: PLC0415
+
+    stop = stopped_by_signals()
+    note(f"watching {', '.join(str(place) for place in plan.places)}; Ctrl-C ends it")
+    for followed in follow(plan, stop):
+        if followed.outcome is None:
+            note(f"nothing changed, and is tried again: {followed.trouble}")
+        elif followed.outcome.published:
+            note(f"{headline(followed.outcome)} · {watched_line(followed.outcome)}")
 
 
 def _require_whole(outcome: IndexOutcome) -> None:

@@ -12,11 +12,9 @@ store, wrong log, no broker, partition taken over), 2 usage.
 from __future__ import annotations
 
 import logging
-import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -30,6 +28,7 @@ from weft.app.lessons.keeping import BoardKeeper
 from weft.app.tracking import tracking_of
 from weft.app.updaters import require_balance, run, summary
 from weft.catalog.catalog import Catalog
+from weft.cli.console.exits import stopped_by_signals
 from weft.cli.console.options import Bootstrap, CommonOptions, command, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, stderr
@@ -99,7 +98,7 @@ def update(
             settings,
             local=local,
             until_caught_up=until_caught_up,
-            stop=_stopped_by_signals(),
+            stop=stopped_by_signals().is_set,
             on_progress=show,
             on_tick=follower.tick if follows else lambda: None,
             acceptance=Acceptance(f"{login()}@{socket.gethostname()}", started_ms) if accept_loss else None,
@@ -158,20 +157,6 @@ def _table(progress: Sequence[PartitionProgress]) -> Table:
         counts = [f"{getattr(partition.report, name):,}" for name in _SHOWN]
         table.add_row(str(partition.report.partition), *counts, "?" if partition.lag is None else f"{partition.lag:,}")
     return table
-
-
-def _stopped_by_signals() -> Callable[[], bool]:
-    """Finish the batch in hand on SIGTERM and SIGINT; a second signal ends the process at once."""
-    stopping = threading.Event()
-
-    def ask(number: int, _frame: object) -> None:
-        stopping.set()
-        signal.signal(number, signal.SIG_DFL)
-
-    if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, ask)
-    return stopping.is_set
 
 
 main = partial(run_job, update)

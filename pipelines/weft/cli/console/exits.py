@@ -112,6 +112,20 @@ def interruptible() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def stopped_by_signals() -> threading.Event:
+    """What SIGTERM and SIGINT set, so that what is in hand is finished; a second signal ends the process at once."""
+    stopping = threading.Event()
+
+    def ask(number: int, _frame: object) -> None:
+        stopping.set()
+        signal.signal(number, signal.SIG_DFL)
+
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, ask)
+    return stopping
+
+
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
     """Within a block, have SIGTERM raise what SIGINT raises, where it would end the process in the middle."""

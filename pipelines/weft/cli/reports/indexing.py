@@ -52,6 +52,13 @@ def report(outcome: IndexOutcome) -> Table:
     return table
 
 
+def watched_line(outcome: IndexOutcome) -> str:
+    """What a run over something that was saved came to, in a line."""
+    new = outcome.documents - outcome.unchanged
+    parts = [f"{new:,} of {outcome.documents:,} documents new or changed", f"{outcome.seconds:.1f} s"]
+    return " · ".join([*parts, *([f"{outcome.skipped:,} rejected"] if outcome.skipped else [])])
+
+
 def progress_line(progress: IndexProgress) -> str:
     """One line about a run under way."""
     parts = [f"{progress.phase} {progress.done}/{progress.total}"]

@@ -198,6 +198,11 @@ class Parser:
                 death = error
         return self._windows(request), Rejection(document.uri, death.reason, str(death))
 
+    def start(self) -> None:
+        """Have a child; a document starts one, too."""
+        if self._child is None:
+            self._child = self._started()
+
     def close(self) -> None:
         """End the child; the next document would start another."""
         if self._child is not None:
@@ -212,15 +217,14 @@ class Parser:
             return chunk_plainly(request.document, request.sizes, byte_length)  # cannot fail, and takes no time
 
     def _ask(self, request: Request) -> Cut:
-        if self._child is None:
-            self._child = self._start()
+        self.start()
         try:
-            return self._child.cut(request)
+            return cast("_Child", self._child).cut(request)
         except BaseException:  # it is gone, or an answer is under way that nobody waits for
             self.close()
             raise
 
-    def _start(self) -> _Child:
+    def _started(self) -> _Child:
         for _ in range(_STARTS - 1):
             with contextlib.suppress(ChildDiedError):  # killed from outside before it could say anything
                 return _Child(self._confinement)

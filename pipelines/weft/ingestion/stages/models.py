@@ -43,6 +43,7 @@ EXTRACTOR = "weft.extraction.entities:EntityExtractor"
 
 Value = TypeVar("Value")
 
+_ANY_TEXT = "any text"
 _BETWEEN_HEADINGS = " > "
 
 
@@ -77,6 +78,10 @@ class FindEntities(UnitWorker):
         counts = {"mentions": len(rows), "extracted": computed, "entity_cache_hits": len(texts) - computed}
         return unit.extended({"mentions": schemas.mentions_to_table(rows)}, counts)
 
+    def warm(self) -> None:
+        """Load the recogniser, and use it: it prepares things at its first text."""
+        self._extract([_ANY_TEXT])
+
     def _extract(self, texts: Sequence[str]) -> list[list[Mention]]:
         return self._extractor.extract(texts)
 
@@ -102,6 +107,10 @@ class WeighTerms(UnitWorker):
         weights, computed = _completed(self._cache, keys, texts, self._weigh)
         rows = [weights[keys[content]] for content in texts]
         return unit.extended({"weights": schemas.weights_to_table(list(texts), rows)}, {"weighed": computed})
+
+    def warm(self) -> None:
+        """Load the encoder, and use it."""
+        self._weigh([_ANY_TEXT])
 
     def _weigh(self, texts: Sequence[str]) -> list[TermWeights]:
         return self._encoder.weigh(texts)
@@ -161,6 +170,10 @@ class Embed(UnitWorker):
         tables = self._tables(list(texts), [embedded[keys[content]] for content in texts]) if texts else {}
         suffix = f"-{self._name}" if "vectors" in unit.tables else ""
         return unit.extended({f"{name}{suffix}": table for name, table in tables.items()}, counts)
+
+    def warm(self) -> None:
+        """Load the encoder, and use it."""
+        self._encoded([_ANY_TEXT])
 
     def _tables(self, contents: Sequence[ContentHash], embedded: Sequence[Embedded]) -> dict[str, pa.Table]:
         vectors = np.stack([one.vector for one in embedded])

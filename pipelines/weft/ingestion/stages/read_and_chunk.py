@@ -111,6 +111,10 @@ class ReadAndChunk(UnitWorker):
         counts = {"documents": len(documents), "chunks": len(chunks), **written}
         return _noted(unit.extended(tables, counts), readable, rejections)
 
+    def warm(self) -> None:
+        """Start the parser's child."""
+        self._parser.start()
+
     def _summed_up(self, document: Document, chunks: list[Chunk], rejections: list[Rejection]) -> Document:
         try:
             return self._summariser.summarised(document, chunks)
