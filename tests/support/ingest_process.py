@@ -56,6 +56,16 @@ def killing(point: Point) -> Watch:
     return watch
 
 
+def run_and_die_by_words(source: Path, store: Path) -> None:
+    """A run in this process, which is killed as soon as its first generation is live, without vectors."""
+
+    def watch(progress: IndexProgress) -> None:
+        if "answers by words" in progress.phase:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    ingest(a_plan(source, store, *WAYS, "ingest.words_first=3"), Catalog(store), HERE, watch, clock=time.monotonic)
+
+
 def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
     """Ray's workers below a process that are at work of that title."""
     workers = []

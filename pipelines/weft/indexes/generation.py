@@ -27,6 +27,8 @@ from weft.indexes.manifest import (
 from weft.indexes.text.lexical import LexicalIndex
 from weft.runtime.storage.files import verify_files
 
+_TO_COME = "still to come, by words until then: `weft index` makes vectors and links"
+
 
 class Generation:
     """All indexes of one generation; row i means the same content in each. Shared by threads, never changed."""
@@ -72,6 +74,8 @@ class Generation:
         try:
             return self._dense[encoder]
         except KeyError:
+            if self.manifest.is_by_words:
+                raise StoreError(_TO_COME) from None
             names = ", ".join(self.encoders) or "none"
             raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {names}; reindex") from None
 
@@ -90,6 +94,8 @@ class Generation:
     @property
     def graph(self) -> Graph:
         """Entities, mentions and cross-references; StoreError where the generation was built without them."""
+        if self._graph is None and self.manifest.is_by_words:
+            raise StoreError(_TO_COME)
         if self._graph is None:
             raise StoreError(f"{self.manifest.id}: expected a graph, found none; set index.graph.enabled and reindex")
         return self._graph

@@ -46,6 +46,9 @@ ANSWERING = "answering"
 DESCRIBED = "described"
 """The fact that says of which share of the documents what searches said about them was found out."""
 
+BY_WORDS = "by_words"
+"""The fact that a generation has no vectors yet: a first one, which the next takes the place of."""
+
 _UNHASHED = frozenset({"modified_at", "made_from", "indexed_at"})
 
 
@@ -109,6 +112,11 @@ class Manifest(BaseModel):
         """Where its documents came from."""
         sources: Sequence[str] = self.facts.get(SOURCES, ())
         return sources
+
+    @property
+    def is_by_words(self) -> bool:
+        """Whether its vectors are still to come: it answers by words and names alone."""
+        return bool(self.facts.get(BY_WORDS))
 
     @property
     def weighed_with(self) -> str:

@@ -18,6 +18,7 @@ from weft.indexes.manifest import seal_with
 from weft.indexes.text.jvm import java_class
 from weft.ingestion.plan import (
     IndexPlan,
+    by_words,
     description,
     facts_of,
     forget,
@@ -35,6 +36,7 @@ from weft.ingestion.questions import write_questions
 from weft.ingestion.report import IndexOutcome, IndexProgress, ProgressReporter, outcome_of
 from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sizing import live_sizes, sizes_in_force
+from weft.ingestion.sources.items import SourceItem
 from weft.ingestion.stages.read_and_chunk import NewWork, ReadAndChunk, ReadRules
 from weft.ingestion.stages.reuse import Base, DocumentKeys
 from weft.ingestion.stages.visibility import SUSPECT, require_gone, require_sources
@@ -61,6 +63,9 @@ _UNITS_COMPARED = 256  # by one task
 def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, *, clock: Clock) -> IndexOutcome:
     """Index the sources and make the result live, or change nothing.
 
+    In a store where nothing is live yet, many documents are searched by words first: a generation without vectors is
+    made live before the one with them.
+
     Safe to run again after any failure: what a killed run left is removed first, and its caches spare the work done.
     Documents that the live generation holds already are taken from it. Without sources its own documents are indexed
     anew from their stored texts. Content that is live already is not published again, unless everything was to be
@@ -76,6 +81,9 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     """
     reporter = ProgressReporter(watch, clock)
     listing, models = items_of(plan), models_of(plan)
+    if not plan.by_words and catalog.pointer().generation is None and are_many(listing.items, plan.ingest):
+        first = ingest(by_words(plan), catalog, executor, watch, clock=clock)
+        reporter.enter(f"{first.generation} answers by words until vectors are there; begun again with them")
     weighing = weighing_of(plan, models)
 
     # Nothing is changed before every host is known to see the sources and the store.
@@ -112,7 +120,8 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         published = generation is None or plan.retrained or content_hash != base.content_hash
         if generation is None or published:
             reporter.enter("building indexes")
-            list(executor.tasks(write_questions, [staged]))
+            if not plan.by_words:
+                list(executor.tasks(write_questions, [staged]))
             builder.index(merged, written, facts, base=base.folder, retrained=plan.retrained)
             reporter.enter("telling answers from gaps")
             seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
@@ -129,6 +138,11 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
             unmet_relations=unmet_relations(catalog.folder_of(generation)),
             extraction=plan.extraction.enabled,
         )
+
+
+def are_many(items: Sequence[SourceItem], settings: IngestSettings) -> bool:
+    """Whether so much is to be made vectors of that somebody would wait for it."""
+    return 0 < settings.words_first <= sum(item.count for item in items)
 
 
 def warm(plan: IndexPlan, catalog: Catalog) -> None:

@@ -22,7 +22,7 @@ from weft.extraction.checkpoints import identify
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import CHUNKS_FOLDER, DESCRIBED, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import BY_WORDS, CHUNKS_FOLDER, DESCRIBED, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
@@ -72,7 +72,13 @@ class IndexPlan:
     describe: Describe | None = None
     described_least: float = 1.0  # share of the documents that counts as most
     resized: bool = True  # cut by the sizes that are believed in; else by those of the live generation
+    by_words: bool = False  # make no vectors: what they take does not keep first answers waiting
     retrained: bool = False  # publish even content that is live already, for quantisers of vectors are trained anew
+
+    @property
+    def encoders(self) -> tuple[EmbeddingSettings, ...]:
+        """The settings of each encoder that makes vectors in this run."""
+        return () if self.by_words else self.embedding.encoders
 
     @property
     def places(self) -> list[Path]:
@@ -88,6 +94,14 @@ class IndexPlan:
     def mentions(self) -> Path:
         """Where mentions are cached."""
         return self.store / "cache" / "entities.sqlite"
+
+
+def by_words(plan: IndexPlan) -> IndexPlan:
+    """The plan of a first generation: of the same chunks, without vectors, entities and links."""
+    extraction = plan.extraction.model_copy(update={"enabled": False})
+    graph = plan.index.graph.model_copy(update={"enabled": False})
+    index = plan.index.model_copy(update={"graph": graph})
+    return replace(plan, by_words=True, extraction=extraction, index=index, describe=None)
 
 
 def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[str, object]:
@@ -171,7 +185,7 @@ def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
 
 def models_of(plan: IndexPlan) -> list[Model]:
     """The files of each encoder, in the order of the settings."""
-    models = [kept(find_model, settings) for settings in plan.embedding.encoders]
+    models = [kept(find_model, settings) for settings in plan.encoders]
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"embedding.further: expected encoders of different names, found {names}")
@@ -180,7 +194,7 @@ def models_of(plan: IndexPlan) -> list[Model]:
 
 def weighing_of(plan: IndexPlan, models: Sequence[Model]) -> Weighing | None:
     """How terms are weighed; None where they are not."""
-    if not plan.embedding.sparse.model:
+    if plan.by_words or not plan.embedding.sparse.model:
         return None
     weighing: Weighing = pkgutil.resolve_name(f"{SPARSE_MODULE}:weighing_of")(
         plan.embedding, models[0], made_with_of(plan, models)[0]
@@ -208,13 +222,13 @@ def stages_of(
 ) -> list[Stage]:
     """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
     encoders = len(models) + (weighing is not None and not weighing.shared)
-    pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=encoders)
+    pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=max(1, encoders))
     threads = {"threads": _THREADS}
-    steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), pools.readers)]
+    steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), cpus if plan.by_words else pools.readers)]
     if plan.extraction.enabled:
         finding = (plan.extraction, plan.mentions, plan.extractor, kept(identify, plan.extraction))
         steps.append(((FindEntities, finding), pools.extractors))
-    for settings, model, made_with in zip(plan.embedding.encoders, models, made_with_of(plan, models), strict=True):
+    for settings, model, made_with in zip(plan.encoders, models, made_with_of(plan, models), strict=True):
         also = weighing.made_with if weighing is not None and weighing.shared and model is models[0] else ""
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
         steps.append(((Embed, embedding), pools.encoders))
@@ -249,7 +263,7 @@ def facts_of(
 ) -> dict[str, object]:
     """What the manifest says about how the generation was made; models and parameters go into its content hash."""
     sources = [escaped(str(place)) for place in plan.places] or base.sources
-    roles = ["encoder", *(f"encoder-{order}" for order in range(1, len(models)))]
+    roles = [f"encoder-{order}" if order else "encoder" for order in range(len(models))]
     used = dict(zip(roles, models, strict=True)) | ({} if weighing is None else {SPARSE: weighing.model})
     weighed = {} if weighing is None else {SPARSE: weighing.made_with}
     return {
@@ -260,6 +274,7 @@ def facts_of(
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
         **weighed,
         SOURCES: sources,
+        **({BY_WORDS: True} if plan.by_words else {}),
         SIZING: snapshots(sizes),
         STATED: snapshots(prior_sizes(plan.chunking, plan.priors, limit=limit)),
     }
@@ -282,7 +297,7 @@ def forget(plan: IndexPlan) -> None:
 
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:
     """For each encoder, what decides the bits it makes of a text."""
-    return [_made_with(settings, model) for settings, model in zip(plan.embedding.encoders, models, strict=True)]
+    return [_made_with(settings, model) for settings, model in zip(plan.encoders, models, strict=True)]
 
 
 def _made_with(settings: EmbeddingSettings, model: Model) -> str:

@@ -61,8 +61,9 @@ def write_questions(generation: Path) -> int:
 
 
 def stored_questions(generation: Path) -> list[StoredQuestion]:
-    """The questions of a generation by its folder."""
-    rows = pq.read_table(generation / CHUNKS_FOLDER / _FILE).to_pylist()
+    """The questions of a generation by its folder; one that answers by words first has none."""
+    file = generation / CHUNKS_FOLDER / _FILE
+    rows = pq.read_table(file).to_pylist() if file.exists() else []
     return [StoredQuestion(**{**row, "content_hash": ContentHash(row["content_hash"])}) for row in rows]
 
 

@@ -95,6 +95,7 @@ def status_of(root: Path, settings: Settings, *, clock: Clock = system_clock) ->
     return {
         "store": str(root.resolve()),
         "generation": pointer.generation,
+        "vectors": "none" if live is None else "still to come" if live.is_by_words else "there",
         "made_at": None if live is None else live.created_at,
         **seen.counts,
         "models": {} if live is None else dict(live.models),

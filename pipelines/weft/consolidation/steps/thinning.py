@@ -134,6 +134,8 @@ def thinning_in(catalog: Catalog, evidence: Evidence, aliases: ContentAliases, s
     if not rules.enabled:
         return Thinning()
     with closing(catalog.open_live()) as generation:
+        if not generation.encoders:
+            return Thinning()
         content, _, document = generation.chunks.occurrence_arrays(np.arange(len(generation.contents)))
         places, dense = ContentDocuments(content, document), generation.dense(next(iter(generation.manifest.dense)))
         nearness = far_contents(places, dense.vectors, least=LEAST_CHUNKS)
