@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,7 @@ from weft.settings import store_settings
 
 pytestmark = pytest.mark.integration
 
-FIRST = "ingest.words_first=3"
+FIRST = 3  # documents, of which the tree has more
 
 
 def made(plan: IndexPlan, watch: Callable[[IndexProgress], None] = lambda _: None) -> IndexOutcome:
@@ -48,7 +49,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store whose one generation was made at once."""
     store = tmp_path_factory.mktemp("whole") / "store"
-    made(a_plan(source, store, *WAYS, "ingest.words_first=0"))
+    made(replace(a_plan(source, store, *WAYS), words_first=0))
     return store
 
 
@@ -56,7 +57,7 @@ def test_a_first_generation_answers_by_words_and_the_whole_one_takes_its_place(
     source: Path, whole: Path, tmp_path: Path
 ) -> None:
     """ING-25, ARC-2: it is complete, marked, and holds the same chunks; what comes of the run is the same."""
-    plan = a_plan(source, tmp_path / "store", *WAYS, FIRST)
+    plan = replace(a_plan(source, tmp_path / "store", *WAYS), words_first=FIRST)
     first: list[Manifest] = []
 
     def look(progress: IndexProgress) -> None:
@@ -77,9 +78,9 @@ def test_a_first_generation_answers_by_words_and_the_whole_one_takes_its_place(
 def test_what_has_vectors_is_never_searched_by_words_again(source: Path, tmp_path: Path) -> None:
     """ARC-2: where a generation is live, it goes on serving, whatever is new; few documents need none before it."""
     store = tmp_path / "store"
-    made(a_plan(source, store, *WAYS, "ingest.words_first=100"))
+    made(replace(a_plan(source, store, *WAYS), words_first=100))
     assert len(Catalog(store).generations()) == 1
-    made(a_plan(source, store, *WAYS, FIRST, full=True))
+    made(replace(a_plan(source, store, *WAYS, full=True), words_first=FIRST))
     assert [one.is_by_words for one in Catalog(store).generations()] == [False, False]
 
 
@@ -92,7 +93,7 @@ def test_who_is_killed_in_between_is_finished_by_the_next_run(source: Path, whol
     assert process.exitcode == -signal.SIGKILL
     assert live(store).is_by_words
     phases: list[str] = []
-    made(a_plan(source, store, *WAYS, FIRST), lambda progress: phases.append(progress.phase))
+    made(replace(a_plan(source, store, *WAYS), words_first=FIRST), lambda progress: phases.append(progress.phase))
     assert not any("answers by words" in phase for phase in phases)
     assert live(store).content_hash == live(whole).content_hash
 

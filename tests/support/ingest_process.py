@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -63,7 +63,8 @@ def run_and_die_by_words(source: Path, store: Path) -> None:
         if "answers by words" in progress.phase:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    ingest(a_plan(source, store, *WAYS, "ingest.words_first=3"), Catalog(store), HERE, watch, clock=time.monotonic)
+    plan = replace(a_plan(source, store, *WAYS), words_first=3)
+    ingest(plan, Catalog(store), HERE, watch, clock=time.monotonic)
 
 
 def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:

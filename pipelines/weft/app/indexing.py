@@ -101,21 +101,30 @@ def dropped(plan: IndexPlan) -> dict[str, int]:
     return {source: count for source, count in counts.items() if count}
 
 
-def run(plan: IndexPlan, *, executor: Executor, watch: Watch = lambda _: None) -> IndexOutcome:
+def run(
+    plan: IndexPlan, *, executor: Executor, watch: Watch = lambda _: None, soon: Executor | None = None
+) -> IndexOutcome:
     """Run a plan; see `ingest`."""
-    return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic)
+    return ingest(plan, Catalog(plan.store), executor, watch, clock=time.monotonic, soon=soon)
 
 
-def executor_of(settings: ClusterSettings, *, local: bool) -> Executor:
-    """Where to index: in this process, or on the cluster that it joins, or starts."""
+def executors_of(settings: ClusterSettings, *, local: bool) -> tuple[Executor, Executor]:
+    """Where to index, and where to make what answers before that.
+
+    In threads of this process; or on the cluster that it joins, or starts. One that is to be started keeps no first
+    answers waiting.
+    """
+    threads = in_threads(settings.cpus or len(os.sched_getaffinity(0)))
     if local:
-        return in_threads(settings.cpus or len(os.sched_getaffinity(0)))
+        return threads, threads
     # Only who indexes on a cluster needs Ray.
-    from weft.runtime.ray.cluster import connect  # noqa: PLC0415
+    from weft.runtime.ray.cluster import connect, starts_its_own  # noqa: PLC0415
     from weft.runtime.ray.stages import ON_CLUSTER  # noqa: PLC0415
 
+    if starts_its_own(settings):
+        return ON_CLUSTER.after(partial(connect, settings)), threads
     connect(settings)
-    return ON_CLUSTER
+    return ON_CLUSTER, ON_CLUSTER
 
 
 def index(

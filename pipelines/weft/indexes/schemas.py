@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
@@ -148,6 +148,7 @@ TABLES: Mapping[str, pa.Schema] = MappingProxyType(
 """Schema by file name, without `vectors`, whose width depends on the encoder."""
 
 _CHUNK_FIELDS = tuple(field.name for field in fields(Chunk))
+_LINK_FIELDS = tuple(field.name for field in fields(Link))
 _DOCUMENT_FIELDS = tuple(field.name for field in fields(Document) if field.name != "text")
 
 
@@ -290,8 +291,12 @@ def _stored(value: Any) -> Any:
     if isinstance(value, StrEnum):
         return value.value
     if isinstance(value, tuple):
-        return [{**asdict(item), "kind": item.kind.value} if isinstance(item, Link) else item for item in value]
+        return [_link(item) if isinstance(item, Link) else item for item in value]
     return value
+
+
+def _link(link: Link) -> dict[str, Any]:
+    return {name: link.kind.value if name == "kind" else getattr(link, name) for name in _LINK_FIELDS}
 
 
 def _restored(name: str, value: Any) -> Any:

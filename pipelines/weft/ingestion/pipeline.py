@@ -60,11 +60,19 @@ Watch = Callable[[IndexProgress], None]
 _UNITS_COMPARED = 256  # by one task
 
 
-def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, *, clock: Clock) -> IndexOutcome:
+def ingest(
+    plan: IndexPlan,
+    catalog: Catalog,
+    executor: Executor,
+    watch: Watch,
+    *,
+    clock: Clock,
+    soon: Executor | None = None,
+) -> IndexOutcome:
     """Index the sources and make the result live, or change nothing.
 
     In a store where nothing is live yet, many documents are searched by words first: a generation without vectors is
-    made live before the one with them.
+    made live before the one with them, by `soon` where that is given.
 
     Safe to run again after any failure: what a killed run left is removed first, and its caches spare the work done.
     Documents that the live generation holds already are taken from it. Without sources its own documents are indexed
@@ -81,8 +89,8 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     """
     reporter = ProgressReporter(watch, clock)
     listing, models = items_of(plan), models_of(plan)
-    if not plan.by_words and catalog.pointer().generation is None and are_many(listing.items, plan.ingest):
-        first = ingest(by_words(plan), catalog, executor, watch, clock=clock)
+    if not plan.by_words and catalog.pointer().generation is None and are_many(plan, listing.items):
+        first = ingest(by_words(plan), catalog, soon or executor, watch, clock=clock)
         reporter.enter(f"{first.generation} answers by words until vectors are there; begun again with them")
     weighing = weighing_of(plan, models)
 
@@ -92,7 +100,8 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
     catalog.clean_leftovers()
 
     base = Base.of(catalog, full=plan.full)
-    plan = pinned_to(plan, catalog.precisions())
+    if not plan.by_words:  # finding out what is fastest here loads PyTorch
+        plan = pinned_to(plan, catalog.precisions())
     limit = load_token_counter(plan.embedding).limit
     sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog, limit=limit)
     if plan.full:
@@ -140,9 +149,9 @@ def ingest(plan: IndexPlan, catalog: Catalog, executor: Executor, watch: Watch, 
         )
 
 
-def are_many(items: Sequence[SourceItem], settings: IngestSettings) -> bool:
+def are_many(plan: IndexPlan, items: Sequence[SourceItem]) -> bool:
     """Whether so much is to be made vectors of that somebody would wait for it."""
-    return 0 < settings.words_first <= sum(item.count for item in items)
+    return 0 < plan.words_first <= sum(item.count for item in items)
 
 
 def warm(plan: IndexPlan, catalog: Catalog) -> None:

@@ -43,6 +43,10 @@ from weft.runtime.storage.sqlite import BlobCache, blob_key
 _THREADS = 1  # of each encoder: more actors scale better than more threads
 
 
+WORDS_FIRST = 500
+"""Documents that take minutes to be made vectors of, on a few processors."""
+
+
 Describe = Callable[[Path], Mapping[str, object]]
 """What is said of a staged generation beside what it was made of."""
 
@@ -72,6 +76,7 @@ class IndexPlan:
     describe: Describe | None = None
     described_least: float = 1.0  # share of the documents that counts as most
     resized: bool = True  # cut by the sizes that are believed in; else by those of the live generation
+    words_first: int = WORDS_FIRST  # so many documents of a new store answer by words before they have vectors; 0: none
     by_words: bool = False  # make no vectors: what they take does not keep first answers waiting
     retrained: bool = False  # publish even content that is live already, for quantisers of vectors are trained anew
 
@@ -270,7 +275,7 @@ def facts_of(
         "parent": base.generation,
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
-        PRECISIONS: precisions_of(plan.embedding),
+        PRECISIONS: {} if plan.by_words else precisions_of(plan.embedding),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
         **weighed,
         SOURCES: sources,

@@ -110,7 +110,6 @@ class IngestSettings(Section):
     # that hold a private key are rejected too
     secret_files: tuple[str, ...]
     unit_documents: int = Field(ge=1)
-    words_first: int = Field(ge=0)  # so many documents are searched by words before they have vectors; 0: none are
     git_seconds: float = Field(ge=0.0)  # for the history of one source; 0 reads none, and files have their own times
     trust: TrustSettings
     parquet: ParquetSettings

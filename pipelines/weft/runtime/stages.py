@@ -64,6 +64,19 @@ class Executor:
     # runs a function once on every other host there is; its name, and what was returned there
     on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
 
+    def after(self, prepare: Callable[[], None]) -> Executor:
+        """The same, prepared before anything is asked of it: that may be done again and again."""
+
+        def prepared(ask: Callable[..., Any]) -> Callable[..., Any]:
+            def asked(*arguments: Any) -> Any:
+                prepare()
+                return ask(*arguments)
+
+            return asked
+
+        asked: list[Callable[..., Any]] = [self.stream, self.tasks, self.cpus, self.on_other_hosts]
+        return Executor(*map(prepared, asked))
+
     def guarded(self, guard: Guard) -> Executor:
         """The same, where every worker and every task calls a guard first, which raises where it must not work."""
 

@@ -35,7 +35,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from weft.app.indexing import LOCK, dropped, executor_of, plan_of, run
+from weft.app.indexing import LOCK, dropped, executors_of, plan_of, run
 from weft.app.tracking import tracking_of
 from weft.catalog.catalog import Catalog
 from weft.cli.console.exits import stopped_by_signals
@@ -142,11 +142,11 @@ def _confirm_drop(plan: IndexPlan) -> None:
 def run_visibly(settings: Settings, plan: IndexPlan, *, local: bool = False) -> IndexOutcome:
     """Run a plan, here or on a cluster that is joined or started for it, and show on stderr how far it is."""
     with exclusive_lock(plan.store / LOCK, f"indexing {plan.store}"):
-        note("starting: " + ("in this process" if local else "joining or starting the cluster"))
-        executor = executor_of(settings.cluster, local=local)
+        note("starting: " + ("in this process" if local else "on the cluster"))
+        executor, soon = executors_of(settings.cluster, local=local)
         with Live(console=stderr, auto_refresh=False, transient=True) as live:
             shown: Watch = lambda progress: live.update(progress_line(progress), refresh=True)  # noqa: E731
-            return run(plan, executor=executor, watch=shown if stderr.is_terminal else watch_lines())
+            return run(plan, executor=executor, soon=soon, watch=shown if stderr.is_terminal else watch_lines())
 
 
 def keep_record(settings: Settings, plan: IndexPlan, outcome: IndexOutcome) -> None:

@@ -28,6 +28,7 @@ from weft.runtime.storage.errors import advice_on
 log = logging.getLogger(__name__)
 
 _CLIENT = "ray://"
+_LOCAL = "local"
 _CHECK_ALIVE = "/ray.rpc.NodeInfoGcsService/CheckAlive"
 _ALIVE = {grpc.StatusCode.OK, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED}
 _SILENT = {grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.UNAVAILABLE}
@@ -52,7 +53,7 @@ def connect(settings: ClusterSettings) -> None:
     common: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING, "configure_logging": False}
     with preserving_signal_handlers():
         try:
-            if address != "local":
+            if address != _LOCAL:
                 require_head(address, source, within_s=settings.join_timeout_s)
             _initialise(address, settings, common)
         except UnicodeEncodeError as error:  # it tells its head the command line
@@ -66,17 +67,22 @@ def connect(settings: ClusterSettings) -> None:
                 raise KeyboardInterrupt from end
             raise
         except Exception as error:  # Ray raises no less general one where it does not start in time
-            doing = "start" if address == "local" else f"be joined at {address}, which {source} names"
+            doing = "start" if address == _LOCAL else f"be joined at {address}, which {source} names"
             raise WeftError(f"expected Ray to {doing}, found: {end_of(error)}: {_advice_on(error)}") from error
     _make_private(_TOKEN_FILE.expanduser())
 
 
+def starts_its_own(settings: ClusterSettings) -> bool:
+    """Whether `connect` would start a cluster, and is not done with that."""
+    return settings.address == _LOCAL and not os.environ.get("RAY_ADDRESS") and not ray.is_initialized()
+
+
 def _initialise(address: str, settings: ClusterSettings, common: Mapping[str, Any]) -> None:
-    if address == "local":
+    if address == _LOCAL:
         # A cluster that Ray starts for this process turns token authentication on and makes the token itself.
         local: dict[str, Any] = {"num_cpus": settings.cpus or None, "object_store_memory": settings.object_store_bytes}
         with _at_level(logging.ERROR, _TOKEN_LOG):
-            ray.init(address="local", include_dashboard=False, **local, **common)
+            ray.init(address=_LOCAL, include_dashboard=False, **local, **common)
     else:
         _take_token(address)
         ray.init(address=address, runtime_env=_submitted_sources(), **common)
