@@ -22,7 +22,7 @@ from weft.domain.reasons import STANDS_FIRST
 from weft.retrieval.answer.trace import understanding_line
 from weft.retrieval.searcher import Searcher
 from weft.runtime.clock import day_of, system_clock
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration

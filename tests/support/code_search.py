@@ -35,7 +35,7 @@ from weft.evaluation.measures.metrics import measure
 from weft.evaluation.measures.runs import as_ranked, order_of
 from weft.indexes.chunk_store import ChunkStore
 from weft.retrieval.searcher import Searcher
-from weft.runtime.ray.stages import HERE
+from weft.runtime.stages import HERE
 from weft.runtime.storage.files import write_atomically
 from weft.settings import Settings, load_settings
 

@@ -52,6 +52,7 @@ from weft.ingestion.units import (
     written_parts,
 )
 from weft.runtime.clock import Clock
+from weft.runtime.kept import kept
 from weft.runtime.stages import Executor, Stage, run_through
 from weft.runtime.storage.errors import named
 
@@ -102,7 +103,7 @@ def ingest(
     base = Base.of(catalog, full=plan.full)
     if not plan.by_words:  # finding out what is fastest here loads PyTorch
         plan = pinned_to(plan, catalog.precisions())
-    limit = load_token_counter(plan.embedding).limit
+    limit = kept(load_token_counter, plan.embedding).limit
     sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog, limit=limit)
     if plan.full:
         forget(plan)
@@ -159,7 +160,8 @@ def warm(plan: IndexPlan, catalog: Catalog) -> None:
     plan = pinned_to(plan, catalog.precisions())
     models = models_of(plan)
     weighing = weighing_of(plan, models)
-    sizes = sizes_in_force(plan.chunking, plan.priors, catalog)
+    limit = kept(load_token_counter, plan.embedding).limit
+    sizes = sizes_in_force(plan.chunking, plan.priors, catalog, limit=limit)
     reading = reading_of(plan, models, weighing, sizes, DocumentKeys())
     for stage in stages_of(plan, models, weighing, reading, plan.store, cpus=1):
         worker = stage.worker(*stage.arguments)
