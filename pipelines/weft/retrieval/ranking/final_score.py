@@ -18,6 +18,7 @@ from weft.retrieval.ranking.batch import ABOVE_ALL, SIGNAL_AT, SIGNALS, RankingB
 from weft.retrieval.ranking.context import RankingContext
 from weft.retrieval.ranking.effects import lifts, with_effects, with_own_verdicts
 from weft.retrieval.ranking.fusion import weighed
+from weft.retrieval.ranking.languages import in_one_language
 from weft.retrieval.ranking.signals import with_quality
 from weft.retrieval.settings import FusionMode, ResultUnit, RetrievalSettings
 from weft.retrieval.snapshot.documents import Documents
@@ -295,4 +296,4 @@ def best_results(
     counted = {part.signal for part in judged.scores.parts}
     quality = [signal for signal in SIGNALS if signal not in counted]
     scored = best_first(with_neutral_terms(weighed(judged, quality), quality))
-    return with_own_verdicts(with_effects(without_repeats(scored, penalty=penalty))).head(depths)
+    return in_one_language(with_own_verdicts(with_effects(without_repeats(scored, penalty=penalty))).head(depths))

@@ -33,6 +33,7 @@ from weft.retrieval.snapshot.filters import (
     seconds,
 )
 from weft.retrieval.snapshot.ports import OpenGeneration
+from weft.retrieval.snapshot.translations import Translations
 
 # How often the documents of a generation are cited, by others in it and elsewhere (CIT-1, CIT-2).
 
@@ -234,6 +235,7 @@ class GenerationFacts:
     asides: Mapping[Aside, Flags] = field(default_factory=dict)
     # whether each chunk is a function or a part of something that long, by place
     functions: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    translations: Translations | None = None  # which documents say the same in several languages; None where none do
 
     @cached_property
     def pages(self) -> Flags:
@@ -290,7 +292,17 @@ def read_facts(
     some = {kind: of_kind for kind, of_kind in flags.items() if of_kind.any()}
     functions = np.isin(generation.chunks.kinds()[0], _FUNCTIONS)
     return GenerationFacts(
-        values, signals, citations, structure, parents, columns, isolation, momentum, some, functions
+        values,
+        signals,
+        citations,
+        structure,
+        parents,
+        columns,
+        isolation,
+        momentum,
+        some,
+        functions,
+        Translations.of(documents),
     )
 
 

@@ -1,0 +1,78 @@
+"""RET-12: a page in several languages is one result, in the language of who asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from weft.app.indexing import plan_of
+from weft.app.indexing import run as index
+from weft.app.searching.engines import opened
+from weft.domain.ids import QueryId
+from weft.domain.ranking import Query, RankedResult
+from weft.retrieval.searcher import Searcher
+from weft.runtime.stages import HERE
+from weft.settings import load_settings
+
+pytestmark = pytest.mark.integration
+
+PROXY = {
+    "en": "# Proxy\n\nThe setting `trusted_proxies` names the addresses whose forwarded headers are believed.\n",
+    "de": "# Proxy\n\nDie Einstellung `trusted_proxies` nennt Adressen, deren Kopfzeilen geglaubt wird.\n",
+    "fr": "# Proxy\n\nLe paramètre `trusted_proxies` nomme les adresses dont les en-têtes sont crus.\n",
+}
+KEYS = {
+    "en": "# Keys\n\nA key is rotated by `rotate_key` after thirty days.\n",
+    "de": "# Schlüssel\n\nEin Schlüssel wird mit `rotate_key` nach dreißig Tagen gewechselt.\n",
+}
+LAYOUTS = {
+    "folders": {"docs/en/{}.md": "en", "docs/de/{}.md": "de", "docs/fr/{}.md": "fr"},
+    "endings": {"docs/{}.md": "en", "docs/{}.de.md": "de", "docs/{}_fr.md": "fr"},
+    "docusaurus": {
+        "docs/{}.md": "en",
+        "i18n/de/docusaurus-plugin-content-docs/current/{}.md": "de",
+        "i18n/fr/docusaurus-plugin-content-docs/current/{}.md": "fr",
+    },
+}
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    source = tmp_path_factory.mktemp("pages") / "pages"
+    for pattern, language in LAYOUTS[request.param].items():
+        for name, texts in (("proxy", PROXY), ("keys", KEYS)):
+            if language in texts:
+                path = source / pattern.format(name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(texts[language])
+    root = tmp_path_factory.mktemp("store")
+    settings = load_settings(assignments=[f"storage.root={root}", "extraction.enabled=false"], environment={})
+    index(plan_of(settings, [source]), executor=HERE)
+    with opened(settings) as searcher:
+        yield searcher
+
+
+def found(searcher: Searcher, text: str) -> RankedResult:
+    """The page about proxies, of which no translation is a result of its own."""
+    results = searcher.search(Query(text=text, query_id=QueryId("q"), k=10)).results
+    (proxy,) = (each for each in results if "trusted_proxies" in each.text)
+    assert len(results) == 2
+    return proxy
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("trusted_proxies", "en"),
+        ("which addresses are believed", "en"),
+        ("welche Einstellung nennt Adressen", "de"),
+        ("trusted_proxies adresses des en-têtes", "fr"),
+    ],
+)
+def test_one_stands_for_all_languages(searcher: Searcher, text: str, language: str) -> None:
+    """The one in the language of the query, or in the store's main one; the others are named."""
+    proxy = found(searcher, text)
+    assert proxy.text in PROXY[language]
+    assert len(proxy.alike) == 2
+    assert not {*proxy.uris} & {*proxy.alike}
