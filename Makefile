@@ -42,7 +42,7 @@ mlflow: setup ## open the MLflow UI on the store, http://127.0.0.1:5000
 #: Work on it
 .PHONY: test
 test: setup ## run the test suite; what takes longer is behind eval, long, crash and bench-…
-	@echo 'five parts side by side, fifteen to twenty minutes: what one says comes when it is done'
+	@echo 'five parts side by side, twenty to thirty minutes on two cores: what one says comes when it is done'
 	@$(MAKE) --no-print-directory --keep-going --jobs 5 --output-sync=target test_rest test_first test_second test_third test_fourth
 
 # What starts clusters and brokers waits most of the time, so four such parts leave a core to what computes.
@@ -110,8 +110,9 @@ LEADERS := tests/crash/test_broker_kill.py::test_what_was_acknowledged_counts_on
 
 .PHONY: long
 long: setup ## laws, references, hostile trees, odd requests and swaps at full length, in half an hour
+	$(BIN)/python -m pytest -m "not slow" --hypothesis-profile long tests/laws
 	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
-	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py $(LEADERS) --ignore=$(HOSTS)
+	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py tests/unit $(LEADERS) --ignore=$(HOSTS)
 
 HOSTS := $(PROCESSES)/test_two_hosts.py
 .PHONY: fleet

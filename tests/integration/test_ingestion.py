@@ -211,6 +211,7 @@ def test_nothing_to_index_publishes_nothing(tmp_path: Path) -> None:
     assert Catalog(tmp_path / "store").pointer().generation is None
 
 
+@pytest.mark.slow
 def test_a_few_units_go_through_one_worker(
     cluster: None, source: Path, reference: tuple[Path, IndexOutcome], tmp_path: Path
 ) -> None:

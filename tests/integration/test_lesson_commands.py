@@ -239,6 +239,7 @@ def _shown(agents: Agents, used: dict[str, object]) -> str:
         time.sleep(0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_person_merges_what_agrees_and_keeps_apart_what_does_not(agents: Agents) -> None:
     """LES-13: opposites are refused, and so is a lesson with itself; a split gives each what it had."""

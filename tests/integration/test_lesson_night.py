@@ -72,6 +72,7 @@ def apply(settings: Settings, *operations: object) -> tuple[int, dict[str, objec
     return done.returncode, json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 @pytest.mark.timeout(300)
 def test_a_night_merges_by_events_what_says_the_same_and_a_person_splits_it(settings: Settings) -> None:

@@ -115,7 +115,7 @@ def test_a_night_that_a_person_is_to_judge_changes_nothing_meanwhile(night: Nigh
     [
         (recalibrate, "recalibrate"),
         pytest.param(gate, "judge", marks=pytest.mark.slow),
-        (publish, "keep_files"),
+        pytest.param(publish, "keep_files", marks=pytest.mark.slow),
         pytest.param(publish, "follow_champion", marks=pytest.mark.slow),
         pytest.param(writing, "report", marks=pytest.mark.slow),
         pytest.param(pipeline, "settle", marks=pytest.mark.slow),

@@ -114,6 +114,7 @@ def test_workers_on_different_processors_make_one_precision(tmp_path: Path, proc
     assert pins(tmp_path / "mixed") == ["int8"]
 
 
+@pytest.mark.slow
 def test_a_store_is_moved_by_making_all_anew(tmp_path: Path, processor: Processor, source: Path) -> None:
     """ARC-9, OPS-15: another precision is refused, with what moves the store; after that it is the store's own."""
     store = tmp_path / "store"

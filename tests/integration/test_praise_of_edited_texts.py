@@ -186,6 +186,7 @@ def test_praise_is_not_for_what_was_written_anew(folder: Folder) -> None:
     assert is_first(folder)
 
 
+@pytest.mark.slow
 def test_praise_follows_edit_after_edit_and_a_whole_new_index(folder: Folder) -> None:
     """ARC-4: through several generations, and one in which everything is made anew; the same rows each time."""
     text = PAGES["waiting.md"]

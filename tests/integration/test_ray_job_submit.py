@@ -114,6 +114,7 @@ def test_a_submitted_job_publishes(head: Head, tmp_path: Path) -> None:
     assert Catalog(store).verify(summary["generation"]).content_hash == summary["content_hash"]
 
 
+@pytest.mark.slow
 def test_a_submitted_job_serves(head: Head, tmp_path: Path) -> None:
     """OPS-5: `jobs.serve` deploys the service's application on Ray Serve, which follows what goes live."""
     store, (port,), token = small_store(tmp_path), free_ports(1), "s" * 20

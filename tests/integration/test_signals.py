@@ -35,6 +35,7 @@ print(json.dumps({"asked": asked, "before": before, "after": after}))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_java_and_a_jobs_own_handlers_survive_the_start_of_ray() -> None:
     """OPS-1: Ray installs handlers of its own; Java needs its SIGSEGV, and a job its SIGTERM."""

@@ -55,6 +55,7 @@ def test_other_commands_name_their_extra(words: str, extra: str, store: Path) ->
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.slow
 def test_the_base_serves(store: Path) -> None:
     """OPS-8a, OPS-5: `weft serve` answers; what it does without, it says in a line each."""
     (port,) = free_ports(1)

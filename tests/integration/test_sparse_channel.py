@@ -217,6 +217,7 @@ def test_a_tree_is_found_by_its_weights(searcher: Searcher, encoder: TermEncoder
     assert generation.manifest.models["sparse"].startswith("model@")
 
 
+@pytest.mark.slow
 def test_unchanged_contents_keep_their_weights(store: Path, source: Path, tmp_path: Path) -> None:
     """RET-7, ING-20: only the changed document is weighed again, and the generation is what a new store makes of it."""
     own = tmp_path / "source"

@@ -128,6 +128,7 @@ def test_weights_are_those_of_the_head(model: Path, precision: str, apart: int) 
     assert [len(few.weigh([QUESTION])[0].terms), len(few.weigh_queries([QUESTION])[0].terms)] == [3, 2]
 
 
+@pytest.mark.slow
 def test_indexing_passes_each_text_once(model: Path, source: Path, tmp_path: Path) -> None:
     """RET-7, ING-20: weights cost no forward pass; a text of which not all is cached is passed once more."""
     with counted_passes() as without:

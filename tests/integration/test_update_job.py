@@ -174,6 +174,7 @@ def test_another_log_under_the_same_name_is_refused(broker: EmbeddedBroker, tmp_
     assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.slow
 def test_what_updaters_on_ray_refuse_is_said_in_one_line(broker: EmbeddedBroker, tmp_path: Path) -> None:
     """FBK-5: all of them refuse, and what Ray has to say of that is of no use to whoever looks at the last line."""
     memory = ("--set", "cluster.object_store_bytes=100000000")
@@ -197,6 +198,7 @@ def test_a_broker_that_never_answers_is_named(tmp_path: Path) -> None:
     assert "is the broker up?" in run.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_a_broker_that_goes_away_is_given_up_as_well(tmp_path: Path) -> None:
     """FBK-5: the job is told where it stands about once a second, which is no answer of the broker's."""
     with EmbeddedBroker() as leaving:

@@ -65,7 +65,10 @@ def estimated(without: list[str], often: float = 1.0) -> tuple[dict[str, Value],
     return found, float(np.mean(earned))
 
 
-@pytest.mark.parametrize(("without", "often"), [([], 1.0), (["lexical"], 1.0), ([], 0.3)])
+@pytest.mark.parametrize(
+    ("without", "often"),
+    [([], 1.0), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((["lexical"], 1.0), ([], 0.3)))],
+)
 def test_what_a_configuration_would_earn_is_found_from_what_was_explored(without: list[str], often: float) -> None:
     """EVA-7: propensities of real searches; the estimates' intervals hold what the target really earns.
 

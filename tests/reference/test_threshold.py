@@ -96,6 +96,7 @@ def test_no_other_threshold_costs_less(costs: tuple[float, float]) -> None:
     assert cost(belief.mean) <= 1.03 * least
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_true_threshold_as_often_as_they_say() -> None:
     """LRN-7: 90 % intervals over 200 worlds drawn from the priors, 40 decisions each."""
     rng = np.random.default_rng(6)

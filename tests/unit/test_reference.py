@@ -30,6 +30,7 @@ def test_every_public_name_can_be_imported() -> None:
     assert sorted(weft.__all__) == weft.__all__
 
 
+@pytest.mark.slow
 def test_an_application_is_checked_strictly(tmp_path: Path) -> None:
     """Its examples, elsewhere, by `mypy --strict`: neither a missing stub nor an untyped call."""
     examples = re.findall(r"```python\n(from .*?)```", PAGE.read_text("utf-8"), re.DOTALL)
