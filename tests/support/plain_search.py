@@ -10,7 +10,7 @@ import hashlib
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
@@ -132,12 +132,22 @@ def _restructured_heads(lines: Sequence[str]) -> list[tuple[int, int, str]]:
     return heads
 
 
-class PlainBm25:
-    """BM25 over sections; a page has the score of its best one."""
+def english_terms(text: str) -> list[str]:
+    """The terms of a text as Lucene's English analysis has them."""
+    analyzer = java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
+    return [str(term) for term in java_class("io.anserini.analysis.AnalyzerUtils").analyze(analyzer, text).toArray()]
 
-    def __init__(self, pages: Mapping[str, str]) -> None:
-        self._sections = [each for page, text in pages.items() for each in sections_of(page, text)]
-        terms = [_analysed(each.text) for each in self._sections]
+
+class PassageBm25:
+    """BM25 over passages; a page has the score of its best one."""
+
+    def __init__(
+        self, passages: Sequence[tuple[str, str]], analysed: Callable[[str], Sequence[str]] = english_terms
+    ) -> None:
+        """Take passages, each with the page that it is of, and how a text becomes terms."""
+        self._pages = [page for page, _ in passages]
+        self._analysed = analysed
+        terms = [analysed(text) for _, text in passages]
         self._length = np.array([len(some) for some in terms], dtype=np.float64)
         self._average = float(self._length.mean())
         self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -146,14 +156,21 @@ class PlainBm25:
                 self._postings[term].append((row, count))
 
     def __call__(self, question: str) -> Ranked:
-        scores = np.zeros(len(self._sections))
-        for term in _analysed(question):
+        scores = np.zeros(len(self._pages))
+        for term in self._analysed(question):
             held = self._postings.get(term, [])
-            idf = math.log(1.0 + (len(self._sections) - len(held) + 0.5) / (len(held) + 0.5))
+            idf = math.log(1.0 + (len(self._pages) - len(held) + 0.5) / (len(held) + 0.5))
             for row, count in held:
                 norm = K1 * (1.0 - B + B * self._length[row] / self._average)
                 scores[row] += idf * count / (count + norm)
-        return _best_of_pages([each.page for each in self._sections], scores)
+        return _best_of_pages(self._pages, scores)
+
+
+class PlainBm25(PassageBm25):
+    """BM25 over sections; a page has the score of its best one."""
+
+    def __init__(self, pages: Mapping[str, str]) -> None:
+        super().__init__([(page, each.text) for page, text in pages.items() for each in sections_of(page, text)])
 
 
 class PlainDense:
@@ -202,8 +219,3 @@ def _best_of_pages(pages: Sequence[str], scores: np.ndarray, least: float = 0.0)
             break
         best.setdefault(pages[row], float(scores[row]))
     return best
-
-
-def _analysed(text: str) -> list[str]:
-    analyzer = java_class("io.anserini.analysis.DefaultEnglishAnalyzer").newDefaultInstance()
-    return [str(term) for term in java_class("io.anserini.analysis.AnalyzerUtils").analyze(analyzer, text).toArray()]

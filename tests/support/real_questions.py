@@ -16,9 +16,10 @@ import shutil
 import tarfile
 import urllib.request
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from tests.support.plain_search import sections_of, unmarked
@@ -113,18 +114,34 @@ def read_questions(folder: Path) -> Iterator[RealQuestion]:
         row = json.loads(line)
         query, page = row["query"], row["path"]
         grades[query][page] = max(row["score"], grades[query].get(page, 0))
-        headings[query][page] = (*headings[query].get(page, ()), *filter(None, [unmarked(row["heading"])]))
+        headings[query][page] = (*headings[query].get(page, ()), *filter(None, [unmarked(row.get("heading", ""))]))
     for _, line in numbered_lines(folder / "queries.jsonl", _LINE):
         row = json.loads(line)
         told, name = row["metadata"], row["_id"]
         yield RealQuestion(name, row["text"], told["kind"], told["thread"], told["by"], grades[name], headings[name])
 
 
-def fetched(pinned: Mapping[str, str], cache: Path) -> Path:
+def fetched(pinned: Mapping[str, Any], cache: Path) -> Path:
     """The folder of an unpacked source distribution: its documentation without images.
 
     Args:
         pinned: project, file, sha256, and docs, the folder of the documentation in it.
+
+    Raises:
+        UnreachableError: The package index does not answer.
+        WrongContentError: It has no such file, or one with another hash, or without such a folder.
+    """
+    return unpacked(pinned, cache, [pinned["docs"]], lambda path: path.suffix.lower() not in IMAGES)
+
+
+def unpacked(
+    pinned: Mapping[str, Any], cache: Path, folders: Sequence[str], wanted: Callable[[PurePosixPath], bool]
+) -> Path:
+    """The folder of an unpacked source distribution: what is wanted of some of its folders.
+
+    Args:
+        pinned: project, file and sha256.
+        wanted: Whether a file is kept, by its path in the distribution.
 
     Raises:
         UnreachableError: The package index does not answer.
@@ -135,19 +152,19 @@ def fetched(pinned: Mapping[str, str], cache: Path) -> Path:
         content = _downloaded(pinned)
         staged = cache / f".{root.name}.{os.getpid()}"
         shutil.rmtree(staged, ignore_errors=True)
-        _unpack(content, pinned["docs"], staged)
+        _unpack(content, folders, wanted, staged)
         staged.replace(root)
     return root
 
 
-def _downloaded(pinned: Mapping[str, str]) -> bytes:
+def _downloaded(pinned: Mapping[str, Any]) -> bytes:
     try:
         return _from_index(pinned)
     except OSError as error:
         raise UnreachableError(f"{pinned['file']}: {error}") from error
 
 
-def _from_index(pinned: Mapping[str, str]) -> bytes:
+def _from_index(pinned: Mapping[str, Any]) -> bytes:
     index = urljoin(os.environ.get("PIP_INDEX_URL", INDEX_URL).rstrip("/") + "/", f"{pinned['project']}/")
     with urllib.request.urlopen(index, timeout=PATIENCE_S) as page:
         links = re.findall(r'href="([^"]+)"', page.read().decode("utf-8"))
@@ -161,17 +178,17 @@ def _from_index(pinned: Mapping[str, str]) -> bytes:
     return content
 
 
-def _unpack(content: bytes, docs: str, folder: Path) -> None:
+def _unpack(content: bytes, folders: Sequence[str], wanted: Callable[[PurePosixPath], bool], root: Path) -> None:
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         for member in archive:
             path = PurePosixPath(*PurePosixPath(member.name).parts[1:])
-            if member.isfile() and path.is_relative_to(docs) and path.suffix.lower() not in IMAGES:
+            if member.isfile() and any(path.is_relative_to(folder) for folder in folders) and wanted(path):
                 source = archive.extractfile(member)
                 assert source is not None
-                (folder / path).parent.mkdir(parents=True, exist_ok=True)
-                (folder / path).write_bytes(source.read())
-    if not (folder / docs).is_dir():
-        raise WrongContentError(f"expected documentation in {docs}, found no such folder")
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_bytes(source.read())
+    if missing := [folder for folder in folders if not (root / folder).is_dir()]:
+        raise WrongContentError(f"expected files in {missing[0]}, found no such folder")
 
 
 def _require_pages(collection: RealCollection, question: RealQuestion) -> None:
