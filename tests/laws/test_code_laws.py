@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import sysconfig
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -89,6 +91,21 @@ def test_every_byte_is_covered_and_every_place_is_sound(document: Document, size
     check(document, chunk_document(document, sizes, words), sizes, words)
 
 
+@given(FILES, st.sampled_from([SMALL, LARGE, LARGE.capped(60)]))
+@settings(max_examples=examples(60))
+def test_nothing_below_the_minimum_stands_alone_where_it_can_join(document: Document, sizes: ChunkSizes) -> None:
+    """ING-38: beside it there is nothing, or what has no room for it."""
+    source = document.text.encode()
+
+    def own(start: int, end: int) -> int:
+        return words(source[start:end].decode())
+
+    for before, after in pairwise(chunk_document(document, sizes, words)):
+        if min(before.tokens, after.tokens) < sizes.min_tokens:
+            context = before.tokens - own(before.start_byte, before.end_byte)
+            assert context + own(before.start_byte, after.end_byte) > sizes.max_tokens
+
+
 @given(FILES)
 @settings(max_examples=examples(40))
 def test_chunking_twice_gives_the_same(document: Document) -> None:
@@ -118,12 +135,13 @@ NAMES = st.lists(st.sampled_from([f"name_{number}" for number in range(12)]), mi
 @given(names=NAMES, at=st.integers(0, 5))
 @settings(max_examples=15)
 def test_identities_survive_edits_elsewhere(language: str, names: list[str], at: int) -> None:
-    """ING-13: a unit put anywhere between the others leaves their ids and hashes as they are."""
+    """ING-13: a unit put anywhere between the others leaves their ids and hashes as they are, if none is too small."""
     build = UNITS[language]
+    sizes = replace(LARGE, min_tokens=0)
     before = [build(name) for name in names]
     after = [*before[:at], build("another"), *before[at:]]
     ids = [
-        {(chunk.chunk_id, chunk.content_hash) for chunk in chunk_document(a_file(text, language), LARGE, words)}
+        {(chunk.chunk_id, chunk.content_hash) for chunk in chunk_document(a_file(text, language), sizes, words)}
         for text in ("".join(before), "".join(after))
     ]
     assert ids[0] < ids[1]
@@ -208,6 +226,22 @@ def check_real_files(most: int) -> None:
     sys.stdout.write(f"{split} of {looked_at} statements that fit are in no chunk as a whole\n")
     assert looked_at > 1000
     assert split <= looked_at / 10_000
+
+
+def test_few_pieces_of_real_files_are_below_the_minimum() -> None:
+    """ING-38: at most 3 in 100, in files that are more than one piece."""
+    sizes = LARGE.capped(254)
+    every: Counter[str | None] = Counter()
+    below: Counter[str | None] = Counter()
+    for document in real_files(16):
+        chunks = chunk_document(document, sizes, words)
+        if len(chunks) > 1:
+            every[document.language] += len(chunks)
+            below[document.language] += sum(chunk.tokens < sizes.min_tokens for chunk in chunks)
+    assert len(every) == 4
+    assert every.total() > 500
+    assert below.total() <= 0.03 * every.total(), (below, every)
+    assert all(below[language] <= 0.03 * every[language] for language in every if every[language] > 100), below
 
 
 def test_the_laws_hold_on_a_sample_of_real_files() -> None:

@@ -219,6 +219,9 @@ def a_plan(source: Path, store: Path, *assignments: str, full: bool = False, **m
 
 
 def _module(topic: str, number: int) -> str:
-    shared = 'def close(handle):\n    """Close a Handle."""\n    handle.close()\n'
-    own = f'def {topic}_{number}(value):\n    """Open the {topic} number {number}."""\n    return value + {number}\n'
-    return f'"""The {topic} module."""\n\nimport os\n\n\n{own}\n\n{shared}'
+    """Three pieces that are each above the minimum of code, so that each stands alone."""
+    steps = "".join(f"    step_{step} = value + {step} + {number}\n" for step in range(6))
+    shared = 'def close(handle):\n    """Close a Handle."""\n' + "    handle.close(timeout=1, wait=True)\n" * 8
+    own = f'def {topic}_{number}(value):\n    """Open the {topic} number {number}."""\n{steps}    return value\n'
+    imports = "".join(f"import os.path as path_{one}\n" for one in range(8))
+    return f'"""The {topic} module."""\n\n{imports}\n\n{own}\n\n{shared}'

@@ -16,12 +16,15 @@ _CODE = """import os
 
 
 class Store:
+    def open(self):
+{calls}        return 1
+
     def small(self):
-        return 1
+{calls}        return 1
 
 
 def large(value):
-"""
+""".replace("{calls}", "        self.hold(1)\n        self.hold(2)\n" * 12)
 
 
 def outcomes(made: MadeBy, *, good: int = 0, bad: int = 0, domain: Domain = Domain.CODE, day: int = 100) -> Evidence:
@@ -44,7 +47,7 @@ def outcomes(made: MadeBy, *, good: int = 0, bad: int = 0, domain: Domain = Doma
 
 
 def a_code_document(*, record: bool = False) -> Document:
-    """A preamble, a class with one method, and a function far above any small limit."""
+    """A preamble, a class with two methods, and a function far above any small limit."""
     body = "".join(f"    value = combine(value, {number})\n" for number in range(60))
     return Document(
         uri="tree/store.py",

@@ -13,6 +13,9 @@ from msgspec import Meta, Struct, structs
 from weft.domain.ids import ChunkId, ContentHash
 from weft.domain.links import Link
 
+JOINED = "joined"
+"""The attribute that names further symbols whose definitions are in a chunk whole, a line each (ING-38)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
@@ -51,6 +54,12 @@ class Chunk:
     tokens: int  # length of `text` in the encoder's own tokens
     characters: int
     sizing: tuple[str, ...] = ()  # the sizes in force when it was cut, as "name=value" pairs (ING-11)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Its symbol, and those of the pieces that were joined to it."""
+        further = self.attributes.get(JOINED, "").split("\n")
+        return tuple(name for name in (self.symbol, *further) if name)
 
 
 class ChunkLevel(StrEnum):

@@ -16,8 +16,9 @@ from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import LinkKind
 
-SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=5, overlap_tokens=10)
-TIGHT = ChunkSizes(max_tokens=40, target_tokens=40, min_tokens=5, overlap_tokens=6)
+# Pieces as they are before the small ones are joined: these are a few words long.
+SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=0, overlap_tokens=10)
+TIGHT = ChunkSizes(max_tokens=40, target_tokens=40, min_tokens=0, overlap_tokens=6)
 
 
 def words(text: str) -> int:

@@ -1,6 +1,7 @@
 """ING-9: files, keys, nested objects, and the units of known schemas. ING-14: what configuration points to."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -188,7 +189,7 @@ def test_compose_services_are_units() -> None:
     image: postgres
 x-note: {LONG}
 """
-    chunks = chunks_of(text, "yaml", "docker-compose.yml")
+    chunks = chunks_of(text, "yaml", "docker-compose.yml", replace(SIZES, min_tokens=0))
     assert symbols(chunks, "key") == ["services", "services.web", "services.db", "x-note"]
     web = next(chunk for chunk in chunks if chunk.symbol == "services.web")
     assert web.text.startswith("services\n  # The web.\n")
@@ -235,7 +236,7 @@ RUN {LONG}
 FROM alpine
 COPY --from=build /a /b
 """
-    chunks = chunks_of(text, "dockerfile", "Dockerfile")
+    chunks = chunks_of(text, "dockerfile", "Dockerfile", replace(SIZES, min_tokens=0))
     assert symbols(chunks, "stage") == ["build", "test", "alpine"]
     assert next(chunk for chunk in chunks if chunk.symbol == "build").text.startswith("# Build.\nFROM")
     assert links(chunks, "references") == {"golang:1.22", "alpine", "go.mod", "src/"}

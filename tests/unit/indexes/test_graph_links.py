@@ -242,3 +242,17 @@ def test_a_type_that_has_all_methods_of_an_interface_implements_it(tmp_path: Pat
         ("implements", "t/auth/auth.go User", "t/auth/auth.go Validator", 2 / 3),
         ("implements", "t/admin/admin.go", "t/auth/auth.go Validator", 2 / 3),
     }
+
+
+def test_what_was_joined_to_a_piece_is_found_under_its_own_name(tmp_path: Path) -> None:
+    """ING-38, ING-14: a call leads to the piece that holds the definition, and to no name made of two."""
+    bundle = {
+        "symbol": "Store.size",
+        "defines": ("size", "load", "free", "inner"),
+        "attributes": {"joined": "Store.load\nfree"},
+    }
+    caller = {"symbol": "main", "links": calls("Store.load", "free", "Store.size.inner")}
+    here = a_file("t/a.py", caller, bundle)
+    assert {edge[:3] for edge in crossed(tmp_path, here)} == {("calls", "t/a.py main", "t/a.py Store.size")}
+    symbols = {node["name"] for node in a_graph(tmp_path / "again", [here]).table("nodes").to_pylist()}
+    assert symbols == {"main", "Store.size", "Store.load", "free", "Store.size.inner"}

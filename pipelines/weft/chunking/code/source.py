@@ -21,6 +21,7 @@ from weft.chunking.code.items import CodeItem, ItemGroup, groups_of, header_end,
 from weft.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import assemble, fitted
+from weft.chunking.units.joining import joined
 from weft.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
@@ -266,7 +267,7 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     text = SizedText(document.text, sizes, count_tokens)
     tree = SyntaxTree(text.source, grammar)
     outline = _Outline(tree, text)
-    units = _bundled(outline.file())
+    units = joined(text, _bundled(outline.file()))
     return assemble(document, text, units, facts_of(tree, outline.owned, outline.named, outline.tests))
 
 

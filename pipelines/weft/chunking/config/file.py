@@ -16,6 +16,7 @@ from weft.chunking.config.entries import LINE, Entry, Open, Scanner, closed, jso
 from weft.chunking.config.yaml import yaml_documents, yaml_entries
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
+from weft.chunking.units.joining import joined
 from weft.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
@@ -301,7 +302,7 @@ def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: Tok
     elif not entries:
         return chunk_text(document, sizes, count_tokens)
     else:
-        units = list(_units(file, entries))
+        units = joined(text, list(_units(file, entries)))
     facts = SourceFacts(
         defines=NamePositions.of([(entry.at, entry.key) for entry in entries if entry.key]),
         links=NamePositions.of(links_of(source, language, entries)),

@@ -121,7 +121,7 @@ def _of_paper(task: _Task) -> str:
 
 
 def _of_code(task: _Task) -> str:
-    names = list(dict.fromkeys(chunk.symbol for chunk in task.chunks if chunk.symbol and chunk.level <= 2))
+    names = list(dict.fromkeys(name for chunk in task.chunks if chunk.level <= 2 for name in chunk.symbols))
     outer = [name for name in names if name.rpartition(".")[0] not in names]
     return _comment_and_names(task, "Defines", outer)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 
 from weft.chunking.units.parsed import NO_FACTS, Head, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import Cuts, SizedText, TokenMeter, decoded, digest, lines, strides, windows
-from weft.domain.chunks import Chunk, Overflow
+from weft.domain.chunks import JOINED, Chunk, Overflow
 from weft.domain.documents import Document
 from weft.domain.ids import ChunkId, chunk_id, content_hash
 from weft.domain.links import Link, LinkKind
@@ -186,7 +186,7 @@ def assemble(
                 references=facts.references.within(unit.start, unit.end),
                 bundle=bundles[sequence],
                 links=_surest((*unit.links, *facts.links.within(unit.start, unit.end))),
-                attributes=unit.attributes,
+                attributes=_attributes(unit),
                 completeness=unit.share,
                 parse_quality=facts.quality(unit.start, unit.end),
                 tokens=tokens,
@@ -195,6 +195,10 @@ def assemble(
             )
         )
     return chunks
+
+
+def _attributes(unit: ParsedUnit) -> Mapping[str, str]:
+    return {**unit.attributes, JOINED: "\n".join(unit.further_symbols)} if unit.further_symbols else unit.attributes
 
 
 def _body(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> str:
@@ -266,19 +270,22 @@ def _places(uri: str, units: Sequence[ParsedUnit]) -> list[tuple[ChunkId, ChunkI
         # No name holds a line end, so an ordinal cannot be mistaken for a part of one.
         own = chunk_id(uri, unit.path if ordinal == 1 else f"{unit.path}\n{ordinal}")
         places.append((own, next((latest[path] for path in unit.parents if path in latest), None)))
-        latest[unit.path] = own
+        times.update(unit.further_paths)
+        latest.update(dict.fromkeys(unit.paths, own))
     return places
 
 
 def _bundles(units: Sequence[ParsedUnit], own: Sequence[ChunkId]) -> list[ChunkId | None]:
     """Identity of the unit that each belongs with: the nearest of that path before it, else the first after it."""
-    first = {unit.path: identity for unit, identity in zip(reversed(units), reversed(own), strict=True)}
+    first = {
+        path: identity for unit, identity in zip(reversed(units), reversed(own), strict=True) for path in unit.paths
+    }
     latest: dict[str, ChunkId] = {}
     bundles: list[ChunkId | None] = []
     for unit, identity in zip(units, own, strict=True):
-        latest[unit.path] = identity
+        latest.update(dict.fromkeys(unit.paths, identity))
         path = unit.bundle_path
-        bundles.append(None if path is None or path == unit.path else latest.get(path, first.get(path)))
+        bundles.append(None if path is None or path in unit.paths else latest.get(path, first.get(path)))
     return bundles
 
 

@@ -43,6 +43,14 @@ class ParsedUnit:
     # what it points to as a whole, whatever its parts hold; the links in a text are found by place
     links: tuple[Link, ...] = ()
     attributes: Mapping[str, str] = field(default_factory=dict)
+    # paths and symbols of the units that were joined to it, for being too small to stand alone
+    further_paths: tuple[str, ...] = ()
+    further_symbols: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """All paths that it answers to, its own first."""
+        return (self.path, *self.further_paths)
 
 
 class Head(NamedTuple):

@@ -14,12 +14,21 @@ SELECT file_row_number AS place, chunk_id, uri, sequence, level, symbol, anchor,
        first_value(file_row_number) OVER (PARTITION BY uri ORDER BY sequence, file_row_number) AS head
 FROM read_parquet($chunks, file_row_number = true);
 
--- defined: names that a unit defines beside its own
+-- defined: names that a unit defines beside its own; of those joined to it, under their own symbols
 CREATE TABLE defined AS
-WITH named AS (SELECT file_row_number AS place, unnest(defines) AS name FROM read_parquet($chunks, file_row_number = true))
-SELECT DISTINCT unit, p.uri, CASE WHEN symbol IS NULL THEN name ELSE symbol || '.' || name END AS name, language
-FROM named JOIN places p USING (place) JOIN files f ON f.uri = p.uri
-WHERE symbol IS NULL OR NOT list_contains(string_split(symbol, '.'), name);
+WITH cut AS (
+    SELECT file_row_number AS place, defines, string_split(nullif(attributes->>'$.joined', ''), chr(10)) AS joined
+    FROM read_parquet($chunks, file_row_number = true)
+), named AS (
+    SELECT place, unnest(joined) AS name, true AS whole FROM cut
+    UNION ALL
+    SELECT place, name, symbol IS NULL
+    FROM (SELECT place, joined, unnest(defines) AS name FROM cut) JOIN places USING (place)
+    WHERE (symbol IS NULL OR NOT list_contains(string_split(symbol, '.'), name))
+        AND (joined IS NULL OR NOT list_contains(list_transform(joined, lambda each: string_split(each, '.')[-1]), name))
+)
+SELECT DISTINCT unit, p.uri, CASE WHEN whole THEN name ELSE symbol || '.' || name END AS name, language
+FROM named JOIN places p USING (place) JOIN files f ON f.uri = p.uri;
 
 -- links: every link once, with whoever points; names that a text uses are references where it has no links. A whole name
 -- and the last name of a member of something, though they read alike, point to different things.

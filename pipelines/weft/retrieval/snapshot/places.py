@@ -103,7 +103,7 @@ class ContentLocator:
 def is_at_anchor(chunk: Chunk, anchor: str) -> bool:
     """Whether a chunk stands under an anchor: "" for the whole document, "L12" or "L12-L20", a heading, a symbol."""
     heading = chunk.heading_path[-1] if chunk.heading_path else ""
-    return _is_at(anchor, heading, chunk.symbol or "", (chunk.start_line, chunk.end_line))
+    return anchor in chunk.symbols or _is_at(anchor, heading, "", (chunk.start_line, chunk.end_line))
 
 
 def _is_at(anchor: str, heading: str, symbol: str, lines: tuple[int, int]) -> bool:
