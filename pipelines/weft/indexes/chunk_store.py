@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from weft.domain.chunks import Chunk, ChunkLabel
+from weft.domain.chunks import JOINED, Chunk, ChunkLabel
 from weft.domain.documents import ContentType, Domain
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import ContentHash
 from weft.indexes.copies import TableCopies, read_whole
-from weft.indexes.defined_names import DefinedNames
+from weft.indexes.defined_names import DefinedNames, unqualified
 from weft.indexes.former_places import FormerPlaces
 from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
 
@@ -50,7 +50,7 @@ class DefinedPlace(NamedTuple):
     row: int  # of its content
     document: int  # number of its document
     kind: str
-    symbol: str  # "" where it has none
+    symbol: str  # of several the one that ends with the name; "" where it has none
     signature: str
     bears: bool  # whether its symbol ends with the name
     begins: bool  # whether the name is defined in its text: of a unit in parts the one with the signature
@@ -217,6 +217,10 @@ class ChunkStore:
         rows = np.searchsorted(self._spans[0], places, side="right") - 1
         labels = self._chunks.select(["kind", "symbol", "signature"]).take(places)
         columns = [[str(value or "") for value in column.to_pylist()] for column in labels.columns]
+        columns[1] = [
+            next((each for each in self._joined.get(place, ()) if unqualified(each) == name), symbol)
+            for place, symbol in zip(places.tolist(), columns[1], strict=True)
+        ]
         marks = (np.isin(places, bearing).tolist(), np.isin(places, defining).tolist())
         numbers = self._places[0][places].tolist()
         return [DefinedPlace(*each) for each in zip(rows.tolist(), numbers, *columns, *marks, strict=True)]
@@ -335,7 +339,17 @@ class ChunkStore:
 
     @cached_property
     def _defined(self) -> DefinedNames:
-        return DefinedNames(self._chunks["symbol"], self._chunks["defines"])
+        return DefinedNames(self._chunks["symbol"], self._chunks["defines"], self._joined)
+
+    @cached_property
+    def _joined(self) -> Mapping[int, Sequence[str]]:
+        """By place, the symbols of what was joined to a chunk for being too small to stand alone."""
+        attributes = self._chunks["attributes"]
+        places = np.flatnonzero(pc.match_substring(attributes, f'"{JOINED}"').to_numpy())
+        return {
+            place: str(json.loads(str(each))[JOINED]).split("\n")
+            for place, each in zip(places.tolist(), attributes.take(places).to_pylist(), strict=True)
+        }
 
     @cached_property
     def _places(self) -> tuple[np.ndarray, list[StoredDocument]]:
