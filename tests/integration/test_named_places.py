@@ -83,20 +83,22 @@ import time
 
 
 class Task:
-    """Work to be done."""
+    """Work to be done, now or later, by whoever has time for it; what it needs is given when it is made."""
+
+    patience = 60
 
     def retry(self, countdown=0):
-        """Do it once more."""
+        """Do it once more, after so many seconds in which nothing else of it is done."""
         time.sleep(countdown)
         return self.run()
 
     def run(self):
-        """Do it."""
+        """Do it: whoever derives a class from this one says how, and returns what came of it, or nothing."""
         raise NotImplementedError
 
 
 def revoke(task):
-    """Never do it."""
+    """Never do it; what was begun already is waited for, for a minute at most, and then it is let go."""
     return task.retry(countdown=60)
 ''',
     "app/queue.py": '''\
@@ -111,6 +113,17 @@ class Queue:
     def retry(self, task: Task):
         """Put a task behind all others."""
         self.tasks.append(task)
+''',
+    "app/limits.py": '''\
+"""Limits of herds and of what they eat."""
+
+
+def most_goats():
+    return 12
+
+
+def least_hay():
+    return 3
 ''',
     "app/routes.py": '''\
 """Where messages go."""
@@ -257,6 +270,15 @@ def test_a_name_finds_its_definition(pieces: Searcher, text: str, file: str, sym
     assert len(answer.results) > 3  # a name is searched for as everything is
 
 
+@pytest.mark.parametrize("name", ["most_goats", "least_hay", "least_hay()", "def most_goats("])
+def test_a_definition_too_small_to_stand_alone_is_found_by_its_own_name(pieces: Searcher, name: str) -> None:
+    """RET-22, ING-38: the piece that it was joined to comes first."""
+    first = ask(pieces, name).results[0]
+    assert place(first)[0] == "app/limits.py"
+    assert "def most_goats" in first.text
+    assert "def least_hay" in first.text
+
+
 def test_of_a_function_in_parts_the_one_with_its_signature_is_first(pieces: Searcher) -> None:
     """RET-22, ING-12."""
     results = ask(pieces, "herdInsert").results
@@ -309,9 +331,9 @@ PATHS = [
     ("app/routes.py", "app/routes.py", None),
     ("routes.py", "app/routes.py", None),  # of several the one of the shortest path
     ("inside/routes.py", "app/deep/inside/routes.py", None),
-    ("app/task.py:10", "app/task.py", "Task.retry"),
-    ("app/task.py#L20", "app/task.py", "revoke"),
-    ('File "/usr/lib/python3/site-packages/app/task.py", line 12, in retry', "app/task.py", "Task.retry"),
+    ("app/task.py:12", "app/task.py", "Task.retry"),
+    ("app/task.py#L22", "app/task.py", "revoke"),
+    ('File "/usr/lib/python3/site-packages/app/task.py", line 13, in retry', "app/task.py", "Task.retry"),
     ("    at joinCauseStack (/home/me/goats/lib/errors.js:7:9)", "lib/errors.js", "joinCauseStack"),
     ("retry in app/task.py", "app/task.py", "Task.retry"),
     ("retry in app/queue.py", "app/queue.py", "Queue.retry"),
