@@ -77,7 +77,8 @@ def test_functions_come_first_where_questions_ask_how_code_works(
 
 
 def test_the_function_comes_with_its_header_its_type_what_it_calls_and_its_test(searcher: Searcher) -> None:
-    result = searcher.search(Query(text=WORKED, k=5, context=True)).results[0]
+    """What is a result itself is not repeated in another one's context."""
+    result = searcher.search(Query(text=WORKED, k=1, context=True)).results[0]
     assert result.symbol == "User.Validate"
     assert result.context is not None
     texts = {role: "".join(part.text for part in result.context.parts if part.role is role) for role in Role}
