@@ -25,6 +25,7 @@ def trained_on(catalog: Catalog) -> float:
     return facts.trained_on
 
 
+@pytest.mark.slow
 def test_vectors_are_trained_anew_once_most_contents_are_others(tmp_path: Path) -> None:
     """CON-7: what stayed counts through all generations since; what is made holds the same contents; a rehearsal makes
     nothing, the next night has nothing to do, and what is rolled back is not made again.

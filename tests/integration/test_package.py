@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -113,20 +114,30 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
-@pytest.mark.timeout(1_200)
-def test_the_wheel_indexes_searches_learns_and_consolidates(
-    installed: Installed, broker: EmbeddedBroker, tmp_path: Path
-) -> None:
-    """OPS-8a, OPS-4: `weft` from another folder, which stays as it was."""
-    source, store = tmp_path / "notes", ["--store", str(tmp_path / "store")]
+def indexed_and_searched(installed: Installed, folder: Path) -> tuple[list[str], dict[str, Any]]:
+    """Options that name a store of two pages, and the best result of a search in it."""
+    source, store = folder / "notes", ["--store", str(folder / "store")]
     source.mkdir()
     (source / "locks.md").write_text("# Locks\n\nA lock is released when its transaction ends.\n")
     (source / "fruit.md").write_text("# Fruit\n\nBananas are yellow and grow in the tropics.\n")
     indexed = json.loads(installed.weft("index", str(source), *store, "--json").splitlines()[-1])
     assert indexed["documents"] == 2
     answer = json.loads(installed.weft("search", "when is a lock released", *store, "--json").splitlines()[-1])
-    best = answer["results"][0]
+    return store, answer["results"][0]
+
+
+def test_the_wheel_indexes_and_searches(installed: Installed, tmp_path: Path) -> None:
+    """OPS-8a, OPS-4: `weft` from another folder, which stays as it was."""
+    _, best = indexed_and_searched(installed, tmp_path)
     assert best["uris"] == ["notes/locks.md"]
+    assert {path.name for path in installed.elsewhere.iterdir()} == {"pipelines", "jobs"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_200)
+def test_the_wheel_learns_and_consolidates(installed: Installed, broker: EmbeddedBroker, tmp_path: Path) -> None:
+    """OPS-8a, OPS-4: from feedback on, to what a night made of it and MLflow shows."""
+    store, best = indexed_and_searched(installed, tmp_path)
     update = ["--local", "--until-caught-up", "--json", *store, "--bootstrap", broker.bootstrap]
     installed.weft("update", *update)  # which makes the topic
     settings = load_settings(assignments=[f"kafka.bootstrap={broker.bootstrap}"], environment={})
