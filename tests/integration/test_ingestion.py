@@ -59,7 +59,10 @@ def reference(source: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     "ways",
     [
         pytest.param(("index.shards=2", "ingest.pools.readers=1", "ingest.pools.encoders=1"), marks=pytest.mark.slow),
-        ("index.shards=4", "ingest.pools.readers=2", "ingest.pools.encoders=3", "ingest.unit_documents=2"),
+        pytest.param(
+            ("index.shards=4", "ingest.pools.readers=2", "ingest.pools.encoders=3", "ingest.unit_documents=2"),
+            marks=pytest.mark.slow,
+        ),
     ],
     ids=["2 shards, 2 actors", "4 shards, 5 actors"],
 )

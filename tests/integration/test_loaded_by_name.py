@@ -63,6 +63,7 @@ for name in COMMANDS:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.integration
 def test_without_them_a_store_is_indexed_searched_updated_and_consolidated(tmp_path: Path) -> None:
     """ARC-8, RET-7, CIT-1, FBK-2: whatever does not name them does without."""

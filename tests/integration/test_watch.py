@@ -111,7 +111,11 @@ def test_a_file_as_source_and_a_store_in_its_source(tmp_path: Path) -> None:
         assert list(runs) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)],
+    ids=["SIGTERM", "SIGINT"],
+)
 def test_a_signal_ends_it(number: signal.Signals, tmp_path: Path) -> None:
     """ING-25, OPS-15: the command says when it watches and what it published, and a signal ends it with 0."""
     source, store = tmp_path / "notes", tmp_path / "store"
