@@ -16,7 +16,7 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.ingestion import COUNTED, CountedEncoder, a_plan, a_tree
-from weft.app.watching import KEPT, Followed, follow
+from weft.app.watching import SPARED, Followed, follow
 from weft.catalog.catalog import Catalog
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
@@ -65,7 +65,7 @@ def test_what_is_saved_is_searched_and_what_is_removed_is_not(plan: IndexPlan) -
         gone = until(runs, False, plan, WORDS[-1])
         assert gone.documents == first.documents - 1
     assert CountedEncoder.loaded == 1
-    assert len(catalog.generations()) <= KEPT + 1
+    assert len(catalog.generations()) <= SPARED + 1
 
 
 def test_bad_input_is_counted_and_ends_nothing(plan: IndexPlan, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pkgutil
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -117,14 +118,11 @@ def executors_of(settings: ClusterSettings, *, local: bool) -> tuple[Executor, E
     threads = in_threads(settings.cpus or len(os.sched_getaffinity(0)))
     if local:
         return threads, threads
-    # Only who indexes on a cluster needs Ray.
-    from weft.runtime.ray.cluster import connect, starts_its_own  # noqa: PLC0415
-    from weft.runtime.ray.stages import ON_CLUSTER  # noqa: PLC0415
-
-    if starts_its_own(settings):
-        return ON_CLUSTER.after(partial(connect, settings)), threads
-    connect(settings)
-    return ON_CLUSTER, ON_CLUSTER
+    # By its name: only who indexes on a cluster needs Ray.
+    executors: tuple[Executor, Executor] = pkgutil.resolve_name("weft.runtime.ray.stages:executors_of")(
+        settings, threads
+    )
+    return executors
 
 
 def index(

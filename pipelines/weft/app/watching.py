@@ -18,11 +18,11 @@ from weft.domain.ids import GenerationId
 from weft.ingestion.pipeline import warm
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.report import IndexOutcome
-from weft.runtime.kept import keeping
+from weft.runtime.reuse import reusing
 from weft.runtime.stages import HERE
 from weft.runtime.storage.locks import exclusive_lock
 
-KEPT = 4
+SPARED = 4
 """Newest generations of a store that following spares, of those it made: searches may still be over one of them."""
 
 _QUIET_MS, _LONGEST_MS = 100, 1_600  # without a change before a run begins; and for how long changes may put it off
@@ -44,7 +44,7 @@ def follow(plan: IndexPlan, stop: threading.Event) -> Iterator[Followed]:
 
     The first run takes what changed before it was watched. Models stay loaded. Chunks keep their sizes, and from when
     on a match counts as an answer stays as it was found out last. Generations in between are removed: of those made
-    here the newest `KEPT` stay, and what is live.
+    here the newest `SPARED` stay, and what is live.
 
     Raises:
         ConfigurationError: There is nothing to watch.
@@ -54,13 +54,13 @@ def follow(plan: IndexPlan, stop: threading.Event) -> Iterator[Followed]:
         raise ConfigurationError("expected sources to watch, found none: name one, or declare it under `sources:`")
     plan = replace(plan, full=False, resized=False, retrained=False, describe=None, described_least=0.0)
     catalog, made = Catalog(plan.store), list[GenerationId]()
-    with keeping():
+    with reusing():
         warm(plan, catalog)
         while not stop.is_set():
             for followed in _runs(plan, stop):
                 if followed.outcome is not None and followed.outcome.published:
                     made.append(followed.outcome.generation)
-                    made = sorted(set(made).difference(catalog.prune(KEPT, among=made)))
+                    made = sorted(set(made).difference(catalog.prune(SPARED, among=made)))
                 yield followed
             stop.wait(_AGAIN_S)
 
@@ -68,7 +68,7 @@ def follow(plan: IndexPlan, stop: threading.Event) -> Iterator[Followed]:
 def _runs(plan: IndexPlan, stop: threading.Event) -> Iterator[Followed]:
     """A run at once and after every change, up to one that fails: a folder that is gone is not watched any more."""
     is_due = True
-    for changed in _looks(plan, stop):
+    for changed in _changes(plan, stop):
         if changed or is_due:
             is_due = False
             yield (followed := _run(plan))
@@ -87,7 +87,7 @@ def _run(plan: IndexPlan) -> Followed:
     return Followed(outcome, "", time.monotonic() - begun)
 
 
-def _looks(plan: IndexPlan, stop: threading.Event) -> Iterator[bool]:
+def _changes(plan: IndexPlan, stop: threading.Event) -> Iterator[bool]:
     """Whether something changed, as soon as it did, and otherwise every second."""
     folders = [place for place in plan.places if place.is_dir()]
     files = [place for place in plan.places if not place.is_dir()]

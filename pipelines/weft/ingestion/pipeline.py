@@ -52,7 +52,7 @@ from weft.ingestion.units import (
     written_parts,
 )
 from weft.runtime.clock import Clock
-from weft.runtime.kept import kept
+from weft.runtime.reuse import reused
 from weft.runtime.stages import Executor, Stage, run_through
 from weft.runtime.storage.errors import named
 
@@ -103,7 +103,7 @@ def ingest(
     base = Base.of(catalog, full=plan.full)
     if not plan.by_words:  # finding out what is fastest here loads PyTorch
         plan = pinned_to(plan, catalog.precisions())
-    limit = kept(load_token_counter, plan.embedding).limit
+    limit = reused(load_token_counter, plan.embedding).limit
     sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog, limit=limit)
     if plan.full:
         forget(plan)
@@ -156,11 +156,11 @@ def are_many(plan: IndexPlan, items: Sequence[SourceItem]) -> bool:
 
 
 def warm(plan: IndexPlan, catalog: Catalog) -> None:
-    """Load what a run would wait for once something is new, where a block keeps it (`runtime.kept`)."""
+    """Load what a run would wait for once something is new, where a block keeps it (`runtime.reuse`)."""
     plan = pinned_to(plan, catalog.precisions())
     models = models_of(plan)
     weighing = weighing_of(plan, models)
-    limit = kept(load_token_counter, plan.embedding).limit
+    limit = reused(load_token_counter, plan.embedding).limit
     sizes = sizes_in_force(plan.chunking, plan.priors, catalog, limit=limit)
     reading = reading_of(plan, models, weighing, sizes, DocumentKeys())
     for stage in stages_of(plan, models, weighing, reading, plan.store, cpus=1):

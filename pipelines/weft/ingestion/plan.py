@@ -36,7 +36,7 @@ from weft.ingestion.stages.read_and_chunk import ReadAndChunk, ReadRules
 from weft.ingestion.stages.reuse import Base, DocumentKeys, cutting_code
 from weft.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from weft.learning.priors import Priors
-from weft.runtime.kept import kept
+from weft.runtime.reuse import reused
 from weft.runtime.stages import Executor, Stage
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
@@ -190,7 +190,7 @@ def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
 
 def models_of(plan: IndexPlan) -> list[Model]:
     """The files of each encoder, in the order of the settings."""
-    models = [kept(find_model, settings) for settings in plan.encoders]
+    models = [reused(find_model, settings) for settings in plan.encoders]
     names = [model.name for model in models]
     if len(set(names)) < len(names):
         raise ConfigurationError(f"embedding.further: expected encoders of different names, found {names}")
@@ -231,7 +231,7 @@ def stages_of(
     threads = {"threads": _THREADS}
     steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), cpus if plan.by_words else pools.readers)]
     if plan.extraction.enabled:
-        finding = (plan.extraction, plan.mentions, plan.extractor, kept(identify, plan.extraction))
+        finding = (plan.extraction, plan.mentions, plan.extractor, reused(identify, plan.extraction))
         steps.append(((FindEntities, finding), pools.extractors))
     for settings, model, made_with in zip(plan.encoders, models, made_with_of(plan, models), strict=True):
         also = weighing.made_with if weighing is not None and weighing.shared and model is models[0] else ""
@@ -289,7 +289,7 @@ def _extracted_with(plan: IndexPlan) -> dict[str, object]:
     """What decides the mentions of a text besides itself; nothing where none are looked for."""
     if not plan.extraction.enabled:
         return {}
-    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": kept(identify, plan.extraction)}
+    return {**extraction_facts(plan.extraction), "enabled": True, "checkpoint": reused(identify, plan.extraction)}
 
 
 def forget(plan: IndexPlan) -> None:

@@ -9,7 +9,7 @@ from weft.chunking.chunker import chunk_document
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import ContentType, Document, Domain
 
-SIZES = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=30, overlap_tokens=50)
+SIZES = ChunkSizes(max_tokens=4096, target_tokens=300, min_tokens=1, overlap_tokens=50)
 MODULE = '''"""The module says many words that nobody asks with."""
 
 

@@ -37,6 +37,7 @@ from rich.live import Live
 
 from weft.app.indexing import LOCK, dropped, executors_of, plan_of, run
 from weft.app.tracking import tracking_of
+from weft.app.watching import follow
 from weft.catalog.catalog import Catalog
 from weft.cli.console.exits import stopped_by_signals
 from weft.cli.console.options import CommonOptions, command, named_path, run_job
@@ -108,9 +109,6 @@ def _show(settings: Settings, outcome: IndexOutcome, manifest: Manifest | None) 
 
 def _follow(plan: IndexPlan) -> None:
     """Say what becomes of what is saved, until a signal ends it."""
-    # Only who watches needs the package that tells of changes.
-    from weft.app.watching import follow  # noqa: PLC0415
-
     stop = stopped_by_signals()
     note(f"watching {', '.join(str(place) for place in plan.places)}; Ctrl-C ends it")
     for followed in follow(plan, stop):

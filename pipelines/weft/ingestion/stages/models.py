@@ -31,7 +31,7 @@ from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
 from weft.ingestion.units import Unit, UnitWorker
-from weft.runtime.kept import kept
+from weft.runtime.reuse import reused
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class FindEntities(UnitWorker):
 
     @cached_property
     def _extractor(self) -> EntityExtractor:
-        extractor: EntityExtractor = kept(pkgutil.resolve_name(self._maker), self._settings)
+        extractor: EntityExtractor = reused(pkgutil.resolve_name(self._maker), self._settings)
         return extractor
 
 
@@ -117,7 +117,7 @@ class WeighTerms(UnitWorker):
 
     @cached_property
     def _encoder(self) -> TermEncoder:
-        encoder: TermEncoder = kept(pkgutil.resolve_name(self._maker), self._settings)
+        encoder: TermEncoder = reused(pkgutil.resolve_name(self._maker), self._settings)
         return encoder
 
 
@@ -223,16 +223,16 @@ class Embed(UnitWorker):
 
     @cached_property
     def _encoder(self) -> TextEncoder:
-        encoder: TextEncoder = kept(pkgutil.resolve_name(self._maker), self._settings)
+        encoder: TextEncoder = reused(pkgutil.resolve_name(self._maker), self._settings)
         return encoder
 
     @cached_property
     def _head(self) -> TermHead | None:
-        return kept(pkgutil.resolve_name(_TERM_HEAD), self._settings) if self._weighs else None
+        return reused(pkgutil.resolve_name(_TERM_HEAD), self._settings) if self._weighs else None
 
     @cached_property
     def _counter(self) -> TokenCounter:
-        return kept(load_token_counter, self._settings)
+        return reused(load_token_counter, self._settings)
 
     @cached_property
     def _projection(self) -> np.ndarray:

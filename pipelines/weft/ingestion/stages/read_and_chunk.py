@@ -26,7 +26,7 @@ from weft.ingestion.sources.sources import read_item
 from weft.ingestion.stages.reuse import DocumentKeys, document_key
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.chat import ChatEndpoint, EndpointError
-from weft.runtime.kept import kept
+from weft.runtime.reuse import reused
 
 WRITTEN = "summaries_written"
 """Count of summaries that the endpoint wrote."""
@@ -82,9 +82,9 @@ class ReadAndChunk(UnitWorker):
 
     def __init__(self, reading: ReadRules) -> None:
         self._reading = reading
-        counter = kept(load_token_counter, reading.embedding)
+        counter = reused(load_token_counter, reading.embedding)
         self._summariser = Summariser(reading.ingest.summary, counter)
-        self._parser = kept(Parser, reading.ingest.parser, reading.embedding)
+        self._parser = reused(Parser, reading.ingest.parser, reading.embedding)
 
     def work(self, unit: Unit) -> Unit:
         """Add the tables `documents`, `texts`, `chunks`, `kept` and `rejected`."""

@@ -7,6 +7,7 @@ import pickle
 import socket
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +16,8 @@ from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from weft.domain.errors import WeftError
-from weft.runtime.ray.cluster import remote_cause
+from weft.runtime.ray.cluster import connect, remote_cause, starts_its_own
+from weft.runtime.settings import ClusterSettings
 from weft.runtime.stages import Executor, Result, Stage, Task, Worker
 
 _ERROR = "error"  # column of a batch that a worker could not make
@@ -105,6 +107,14 @@ def cluster_cpus() -> int:
 
 ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, run_on_other_hosts)
 """On the cluster that this process has joined."""
+
+
+def executors_of(settings: ClusterSettings, soon: Executor) -> tuple[Executor, Executor]:
+    """On the cluster that this process joins now, for all; one that is to be started keeps none waiting for `soon`."""
+    if starts_its_own(settings):
+        return ON_CLUSTER.after(partial(connect, settings)), soon
+    connect(settings)
+    return ON_CLUSTER, ON_CLUSTER
 
 
 class _Step:
