@@ -41,7 +41,7 @@ class Head:
         agent: Who runs what is submitted; the dashboard waits 10 s for it, which is not always enough.
         environment: What a client of it needs, the token's place included.
         address: Where drivers join it.
-        metrics: Where Ray's own figures are read.
+        metrics: Where Ray's own figures are read, of the host first, then of the dashboard and the autoscaler.
         pid: Of the process whose children listen.
     """
 
@@ -50,7 +50,7 @@ class Head:
     address: str
     environment: Mapping[str, str]
     token: Path
-    metrics: int
+    metrics: tuple[int, ...]
     pid: int
 
 
@@ -59,11 +59,13 @@ def head() -> Iterator[Head]:
     # Sockets lie below this folder and their paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="weft-ray-", dir="/tmp"))
     token = folder / ".ray" / "auth_token"
-    port, dashboard, *others = free_ports(6)
+    port, dashboard, dashboards_own, autoscalers_own, *others = free_ports(8)
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith("RAY_") and name != "PYTHONPATH"},
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "RAY_AUTH_MODE": "token",
+        "DASHBOARD_METRIC_PORT": str(dashboards_own),
+        "AUTOSCALER_METRIC_PORT": str(autoscalers_own),
     }
     subprocess.run(
         [BIN / "ray", "get-auth-token", "--generate"],
@@ -87,7 +89,7 @@ def head() -> Iterator[Head]:
     try:
         agent = others[names.index("dashboard-agent-listen-port")]
         web = [f"http://127.0.0.1:{number}" for number in (dashboard, agent)]
-        metrics = others[names.index("metrics-export-port")]
+        metrics = (others[names.index("metrics-export-port")], dashboards_own, autoscalers_own)
         started = Head(*web, f"127.0.0.1:{port}", environment, token, metrics, process.pid)
         _await_answers(started, process, folder / "head.log")
         yield started
@@ -226,12 +228,12 @@ def test_nothing_that_a_head_listens_on_obeys_without_the_token(head: Head) -> N
     """
     listening = set(_listening(head.pid))
     control, dashboard, agent = (int(url.rpartition(":")[2]) for url in (head.address, head.dashboard, head.agent))
-    assert {control, dashboard, agent, head.metrics} <= {port for _, port in listening}
+    assert {control, dashboard, agent, head.metrics[0]} <= {port for _, port in listening}
     assert {host for host, port in listening if port == dashboard} == {"127.0.0.1"}
     for host, port in listening:
         at = f"{'127.0.0.1' if host in {'0.0.0.0', '::'} else host}:{port}"
         web = {path: _http_status(f"http://{at}{path}") for path in ("/api/jobs/", "/nodes", "/api/cluster_status")}
-        if port == head.metrics:
+        if port in head.metrics:
             continue
         assert {status for status in web.values() if status is not None} <= {401, 403}, (at, web)
         called = {call: _called(at, call, None) for call in _CALLS}

@@ -41,7 +41,8 @@ def log_progress() -> None:
     """Have a job that runs for a while print what it does; libraries that narrate what they do are kept to errors."""
     logging.basicConfig(level=logging.INFO, handlers=[_handler()])
     logging.getLogger("kafka").setLevel(logging.ERROR)  # it narrates every connection, and every wait for the next one
-    for name in ("alembic", "faiss", "httpx", "matplotlib", "mcp"):  # they name what they load, or every request
+    # They name what they load, every request, or every change.
+    for name in ("alembic", "faiss", "httpx", "matplotlib", "mcp", "watchfiles"):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 
