@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.support.nights import stream
+from tests.support.words_spoken import a_word
 from weft.app.indexing import plan_of
 from weft.app.indexing import run as index
 from weft.app.searching.engines import opened
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Query, RankedResult
 from weft.retrieval.searcher import Searcher
+from weft.runtime.clock import day_of, system_clock
 from weft.runtime.stages import HERE
-from weft.settings import load_settings
+from weft.settings import Settings, load_settings
 
 pytestmark = pytest.mark.integration
 
@@ -37,10 +41,10 @@ LAYOUTS = {
 }
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
-def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+def indexed(layout: str, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Settings whose store holds the pages in a layout."""
     source = tmp_path_factory.mktemp("pages") / "pages"
-    for pattern, language in LAYOUTS[request.param].items():
+    for pattern, language in LAYOUTS[layout].items():
         for name, texts in (("proxy", PROXY), ("keys", KEYS)):
             if language in texts:
                 path = source / pattern.format(name)
@@ -49,7 +53,12 @@ def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     root = tmp_path_factory.mktemp("store")
     settings = load_settings(assignments=[f"storage.root={root}", "extraction.enabled=false"], environment={})
     index(plan_of(settings, [source]), executor=HERE)
-    with opened(settings) as searcher:
+    return settings
+
+
+@pytest.fixture(scope="module", params=LAYOUTS)
+def searcher(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Searcher]:
+    with opened(indexed(request.param, tmp_path_factory)) as searcher:
         yield searcher
 
 
@@ -76,3 +85,14 @@ def test_one_stands_for_all_languages(searcher: Searcher, text: str, language: s
     assert proxy.text in PROXY[language]
     assert len(proxy.alike) == 2
     assert not {*proxy.uris} & {*proxy.alike}
+
+
+def test_what_somebody_called_right_stands_for_the_others(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """LRN-23: whatever language most pages are in."""
+    settings = indexed("folders", tmp_path_factory)
+    with opened(settings) as before:
+        german = found(before, "welche Einstellung nennt Adressen")
+    word = a_word(german.content_hash, "trusted_proxies", "ada", day=day_of(system_clock()))
+    stream(Path(settings.storage.root), 0, word)
+    with opened(settings) as after:
+        assert found(after, "trusted_proxies").content_hash == german.content_hash

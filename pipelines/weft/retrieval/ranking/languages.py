@@ -17,7 +17,7 @@ def in_one_language(candidates: RankingBatch) -> RankingBatch:
     """Candidates of which one document stands for a page in all its languages, and names the others.
 
     It is that of the best candidate, or the one in the store's main language where that holds all words of the query
-    that the best one holds: names stand in every translation, and tell no language.
+    that the best one holds: names stand in every translation, and tell no language. What people said decides before.
     """
     translations = candidates.contexts[0].facts.translations if candidates.contexts else None
     if translations is None or not len(candidates):
@@ -42,8 +42,9 @@ def _shown(candidates: RankingBatch, lines: Sequence[int], translations: Transla
     """The line whose document stands for the others; lines are the best first."""
     best, first = lines[0], candidates.merged.first
     main = min(lines, key=lambda line: int(translations.preference[candidates.document[line]]))
-    if first is not None and first[candidates.number[best]] and not first[candidates.number[main]]:
-        return best
+    number = int(candidates.number[best])
+    if number in candidates.effects or (first is not None and first[number] and not first[candidates.number[main]]):
+        return best  # people said something of it, or the query's own signs put it first
     asked = frozenset(words_of(candidates.contexts[int(candidates.query[best])].plan.text))
     of_best, of_main = candidates.take(np.array([best, main])).contents
     held = asked.intersection(words_of(of_best.text))
