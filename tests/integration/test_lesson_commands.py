@@ -154,6 +154,11 @@ def test_an_agents_hooks_tell_what_fits_and_learn_what_came_of_it(agents: Agents
             "timestamp": "2020-01-01T00:00:00Z",
         },
         {
+            "type": "assistant",
+            "message": {"role": "assistant", "content": "Built it from python:3.11-slim."},
+            "timestamp": "2034-01-01T00:00:00Z",
+        },
+        {
             "type": "user",
             "message": {"role": "user", "content": "You forgot to pin the base image by its digest again."},
             "timestamp": "2035-01-01T00:00:00Z",
@@ -167,6 +172,10 @@ def test_an_agents_hooks_tell_what_fits_and_learn_what_came_of_it(agents: Agents
     assert (story["outcomes"]["failure"], story["injected"]) == (1, 1)
     last = story["history"][-1]
     assert (last["origin"], last["session"]) == ("detection", "agent-s-1")
+    # It counts as much as it is sure, and says so to people.
+    assert 0.5 < last["sure"] < 1.0
+    assert story["observations"] == pytest.approx(last["sure"], abs=0.01)
+    assert f"told by detection, {last['sure']:.2f} sure" in agents.run("show", lesson["id"])
     assert last["span"] == "You forgot to pin the base image by its digest again."
 
 

@@ -14,10 +14,12 @@ from typing import Any
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
 from tests.support.lessons import labelled
+from weft.app.lessons.hearing import load_hearing
 from weft.domain.lesson import Lesson
 from weft.lessons.finding import LessonFinder, ToolUse, finder_of
-from weft.lessons.reflection import EpisodeStep, RuleReflector
+from weft.lessons.reflection import EpisodeStep, HearingReflector
 
+HEARING = load_hearing(SETTINGS)
 ROUNDS = 50
 CARELESS, TOLD = 0.8, 0.1
 MOST = 5
@@ -32,7 +34,7 @@ def correction(situation: Situation) -> list[Lesson]:
     use = situation["use"]
     done = EpisodeStep(use["text"], "tool", use["tool"], tuple(use["files"]))
     said = situation["content"][0].lower() + situation["content"][1:]
-    reflector = RuleReflector(SETTINGS.lessons)
+    reflector = HearingReflector(HEARING, SETTINGS.lessons)
     episode = [EpisodeStep(use["text"]), done, EpisodeStep(f"No. Always {said}.")]
     return list(reflector.reflect(episode, []).proposals)
 

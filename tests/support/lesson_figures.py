@@ -23,11 +23,10 @@ from weft.domain.lesson_match import BelievedLesson
 from weft.domain.ranking import Query
 from weft.embedding.encoders.encoder import Encoder, load_encoder
 from weft.embedding.tokens import load_token_counter
-from weft.lessons.detection import Detector, Injection, Utterance
 from weft.lessons.duplicates import compare_lessons
 from weft.lessons.finding import ConditionIndex, ToolUse
 from weft.lessons.prompt import prompt_form
-from weft.lessons.reflection import EpisodeStep, RuleReflector
+from weft.lessons.reflection import EpisodeStep
 from weft.retrieval.answer.lessons import LessonRetriever
 from weft.wording.comparison import TextRelation
 
@@ -49,48 +48,12 @@ def steps_of(episode: dict[str, Any]) -> Iterator[EpisodeStep]:
             yield EpisodeStep(turn["agent"], "agent")
 
 
-def says(lesson: Lesson, expected: str) -> bool:
-    """Whether a proposal is the expected lesson, perhaps in other words."""
-    return lesson.content == expected or relation(lesson, a_lesson(expected)) in {
-        TextRelation.SAME,
-        TextRelation.PROPOSED,
-    }
-
-
 def duplicates(records: Sequence[dict[str, Any]]) -> str:
     """Relations by label."""
     counts = Counter(
         (pair["label"], relation(a_lesson(pair["left"]), a_lesson(pair["right"])).value) for pair in records
     )
     return ", ".join(f"{label} → {found}: {count}" for (label, found), count in sorted(counts.items()))
-
-
-def detection(records: Sequence[dict[str, Any]]) -> str:
-    """Precision and recall; a detection is right with the result and the lesson."""
-    named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))
-    detector = Detector(settings().lessons)
-    right = detected = wanted = 0
-    for turn in records:
-        injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named[turn["lessons"]])]
-        before = [Utterance(turn["agent"], by_user=False)] if "agent" in turn else []
-        for each in detector.detect([*before, Utterance(turn["text"])], injections):
-            detected += 1
-            right += each.result == turn.get("result") and each.injection.injection_id == str(turn.get("lesson"))
-        wanted += "result" in turn
-    return f"precision {right}/{detected} = {right / detected:.3f}, recall {right}/{wanted} = {right / wanted:.3f}"
-
-
-def reflection(records: Sequence[dict[str, Any]]) -> str:
-    """Precision of proposals, and the share of episodes of which something is learned."""
-    reflector = RuleReflector(settings().lessons)
-    right = proposed = learned = taught = 0
-    for episode in records:
-        injected = [a_lesson(content) for content in episode.get("injected", ())]
-        proposals = reflector.reflect(list(steps_of(episode)), injected).proposals
-        correct = sum(any(says(each, wanted) for wanted in episode.get("expected", ())) for each in proposals)
-        proposed, right = proposed + len(proposals), right + correct
-        taught, learned = taught + ("expected" in episode), learned + (correct > 0)
-    return f"precision {right}/{proposed} = {right / proposed:.3f}, learned from {learned} of {taught}"
 
 
 def of_uses() -> list[BelievedLesson]:
@@ -192,7 +155,7 @@ def prompt(*, held_out: bool) -> str:
 
 
 def speed() -> str:
-    """Processor time of a look-up among 10,000 lessons, and of a turn against ten injections."""
+    """Processor time of a look-up among 10,000 lessons."""
     every = labelled("uses", held_out=True)
     lessons = [
         believed(a_lesson(f"{each['content']} {at}", tools=tuple(each["tools"]), words=tuple(each["words"])))
@@ -204,25 +167,15 @@ def speed() -> str:
         began = time.process_time()
         index.find(ToolUse(each["use"]["tool"], tuple(each["use"]["files"]), each["use"]["text"]), limit=20)
         took.append(time.process_time() - began)
-    named = json.loads((LABELLED / "injected.json").read_text(encoding="utf-8"))["A"]
-    injections = [Injection(str(at), a_lesson(content)) for at, content in enumerate(named)]
-    turns = [Utterance(turn["text"]) for turn in labelled("turns", held_out=True)]
-    began = time.process_time()
-    Detector(settings().lessons).detect(turns, injections)
-    detecting = (time.process_time() - began) / len(turns)
     slowest = sorted(took)[int(0.95 * len(took))]
-    return f"look-up p95 {1e3 * slowest:.1f} ms among {len(lessons)}, detection {1e3 * detecting:.2f} ms a turn"
-
-
-_LABELLED_BY = {duplicates: "pairs", detection: "turns", reflection: "episodes"}
+    return f"look-up p95 {1e3 * slowest:.1f} ms among {len(lessons)}"
 
 
 def main() -> None:
     """Prints every figure."""
-    for figure, name in _LABELLED_BY.items():
-        halves = {"tuned half": labelled(name, held_out=False), "other half": labelled(name, held_out=True)}
-        for which, records in (halves | {"fresh": lines_of(f"fresh_{name}")}).items():
-            sys.stdout.write(f"{figure.__name__:>10} {which}: {figure(records)}\n")
+    halves = {"tuned half": labelled("pairs", held_out=False), "other half": labelled("pairs", held_out=True)}
+    for which, records in (halves | {"fresh": lines_of("fresh_pairs")}).items():
+        sys.stdout.write(f"duplicates {which}: {duplicates(records)}\n")
     for of_half in (conditions, meaning, prompt):
         for held_out in (False, True):
             which = "other half" if held_out else "tuned half"

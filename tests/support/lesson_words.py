@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tests.support.feedback_events import NOON, SETTINGS
 from weft.domain.events import LessonEvent
 from weft.domain.ids import principal_fingerprint
-from weft.feedback.fold.lessons import lesson_keys
-from weft.learning.evidence import MICRO, Evidence
+from weft.feedback.fold.lessons import lesson_usage
+from weft.learning.evidence import Evidence
 from weft.learning.lessons.beliefs import LessonBeliefs, read_lessons
 from weft.learning.uses import UsageKey
 
@@ -20,8 +20,8 @@ def evidence_of(events: Iterable[LessonEvent]) -> Evidence:
     """What events about lessons come to, each at its own time."""
     usage: dict[UsageKey, int] = {}
     for event in events:
-        for key in lesson_keys(event, event.ts, principal=principal_fingerprint(event.principal)):
-            usage[key] = usage.get(key, 0) + MICRO
+        for key, micro in lesson_usage(event, event.ts, principal=principal_fingerprint(event.principal)):
+            usage[key] = usage.get(key, 0) + micro
     return Evidence(usage=usage)
 
 

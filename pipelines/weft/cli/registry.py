@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "evaluate": Command(
         "reports.evaluate:evaluate",
-        "Measure retrieval on one split of a data set, or on the query log.",
+        "Measure retrieval on one split of a data set, on the query log, or what is heard of lessons.",
         narrates=True,
         needs="mlflow",
     ),

@@ -344,6 +344,7 @@ class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outc
         origin: A `person` typed it about this lesson; it was found by `detection` in a conversation; an application
             `report`s it; or it is `silence`: the condition was met, and the mistake was not made again.
         why: In words, for people.
+        sure: Probability that it is so, by which it counts: below 1 where it was heard. A person's word counts whole.
     """
 
     lesson_id: Name
@@ -352,6 +353,7 @@ class LessonOutcome(Event, kw_only=True, frozen=True, gc=False, tag="lesson_outc
     span: Note | None = None
     origin: LessonOrigin = "report"
     why: Note | None = None
+    sure: Share = 1.0
 
 
 class TriggerRemoval(Event, kw_only=True, frozen=True, gc=False, tag="trigger_removal"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import combinations, combinations_with_replacement
 from typing import TYPE_CHECKING
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 _SLACK = 1e-9  # a share of words is no exact number
 _WILD = re.compile(r"[*?\[]")
 _ENDS_WILD = re.compile(r"[*?\]]")
+Embed = Callable[[Sequence[str]], np.ndarray]
+"""Texts to unit vectors, float32 (n, dimension)."""
+_ASKED = 3  # pairs of one lesson that only its meaning makes: a person is not to compare all of a subject
 _AT_ONCE = 2_000_000  # pairs that are compared together: some hundred megabytes
 
 
@@ -225,13 +228,14 @@ def _one_form(one: str, other: str) -> bool:
 
 
 class DuplicateIndex:
-    """Lessons by the words in them: those that may be one with another are found without looking at all.
+    """Lessons by the words in them, and by what they mean: those that may be one are found without comparing all.
 
     A text is taken apart when it is first compared with another; most never are.
     """
 
-    def __init__(self, settings: DuplicateSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: DuplicateSettings, embed: Embed | None = None) -> None:
+        """Take what makes unit vectors of texts; without it two lessons in other words are not found."""
+        self._settings, self._embed = settings, embed
         self._lessons: dict[LessonId, tuple[Lesson, frozenset[str]]] = {}
         self._texts = LessonTexts()
         self._by_stem: dict[tuple[str, int], list[LessonId]] = defaultdict(list)  # by how many stems they have, too
@@ -257,10 +261,37 @@ class DuplicateIndex:
         left, right = self._sharing(ids).T.tolist()
         for one, other in zip(left, right, strict=True):
             hits[max(one, other)].append(ids[min(one, other)])
-        for place in sorted(hits):
+        near = self._meaning_the_same(ids)
+        for place in sorted({*hits, *near}):
             lesson, _ = self._lessons[ids[place]]
-            for other_lesson, comparison in self._near(lesson, hits[place]):
-                yield lesson, other_lesson, comparison
+            by_words = self._near(lesson, hits[place])
+            yield from ((lesson, *pair) for pair in by_words)
+            paired = {other.id for other, _ in by_words}
+            for other_id, cosine in near.get(place, ()):
+                other, _ = self._lessons[other_id]
+                if other_id not in paired and (comparison := self._by_meaning(lesson, other, cosine)):
+                    yield lesson, other, comparison
+
+    def _meaning_the_same(self, ids: Sequence[LessonId]) -> Mapping[int, Sequence[tuple[LessonId, float]]]:
+        """Of the place of each lesson those before it that lie near it, the nearest first, with the cosine."""
+        if self._embed is None or len(ids) < 2:
+            return {}
+        vectors = self._embed([self._lessons[each][0].content for each in ids])
+        near: dict[int, list[tuple[LessonId, float]]] = {}
+        for place in range(1, len(ids)):
+            cosines = vectors[:place] @ vectors[place]
+            order = np.argsort(-cosines, kind="stable")
+            nearest = order[cosines[order] >= self._settings.meaning][:_ASKED]
+            some = [(ids[at], float(cosines[at])) for at in nearest.tolist()]
+            near |= {place: some} if some else {}
+        return near
+
+    def _by_meaning(self, one: Lesson, other: Lesson, cosine: float) -> Comparison | None:
+        """What two lessons are whose words do not say that they are about the same; None where they deny it."""
+        compared = self._texts.compare(one, other, self._settings)
+        if compared.relation is not TextRelation.OTHER or compared.apart:
+            return None
+        return Comparison(TextRelation.PROPOSED, compared.shared, f"they lie near each other by meaning: {cosine:.2f}")
 
     def _sharing(self, ids: Sequence[LessonId]) -> Ints:
         """Pairs of places in `ids` of lessons that share enough stems, int64 (pairs, 2)."""

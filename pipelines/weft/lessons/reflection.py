@@ -1,51 +1,40 @@
-"""What an episode teaches: what its user says explicitly, as a correction or as a rule (LES-6).
+"""What an episode teaches: what is heard in it, or stated as a rule in so many words (LES-6).
 
-The rules are deterministic and prefer silence: one that was missed is said again. A clause is taken with its sentence,
-or not at all: half of it says something else. What a person states as a rule for good is a correction; all else that
-the rules make is a proposal, which has to prove itself. What commands that failed teach, and what people say in other
-words, takes a model behind an OpenAI-compatible endpoint, which takes the place of the rules; who calls it is a port.
+A lesson is said in the words of whoever taught it, with what it is about where they do not tell. What a person states
+as a rule for good is a correction; all else is a proposal, which has to prove itself. A model behind an
+OpenAI-compatible endpoint can take the place of the heads; who calls it is a port.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import ANYWHERE, Conditions, Lesson, LessonKind, LessonPriority, LessonSource
-from weft.lessons.detection import unquoted
 from weft.lessons.gate import RejectedLesson, pass_gate
-from weft.lessons.sensitive import sensitive_parts
+from weft.lessons.hearing import Hearing, Utterance
+from weft.lessons.sensitive import sensitive_parts, without_sensitive
 from weft.wording.text import named
-from weft.wording.words import stem_of, words_of
 
 if TYPE_CHECKING:
     from weft.lessons.settings import LessonSettings
 
-_BREAKS = re.compile(r"(?<=[.!?])(?<!\.\w\.)\s+|\n+")  # "e.g." ends no sentence
-_WRAPPED = re.compile(
-    r"(?<=[\w,)])[ \t]*\n[ \t]*(?=[^\W\d_A-Z])|(?<=,)[ \t]*\n(?=[ \t]*\S)"
-)  # one sentence on two lines
-_URGENT = re.compile(r"\b(?:never|must|critical|compliance|security|production)\b|!", re.IGNORECASE)
-_BEGINS = re.compile(r"^(?:no[,.!]? )?(?:please,? )?$", re.IGNORECASE)
-_OBLIGES = re.compile(r"\b(?:must|needs?|should|shall|has to|have to)\b", re.IGNORECASE)
-_FOR_GOOD = re.compile(
-    r"\b(?:from now on|going forward|in (?:the )?future|for the future|as a rule|ever|whenever|(?:each|every) time"
-    r"|in (?:this|our) (?:project|repo|repository|team|codebase))\b",
+_BLOCK = re.compile(
+    r"```(?:lesson|rule|knowledge)\n(?P<fenced>[^`]+?)\n?```"
+    r"|(?:^|\n)(?:lesson(?: learned)?|rule|convention|knowledge|guideline|policy): (?P<stated>[^\n.]+(?:\.\w[^\n.]*)*)",
     re.IGNORECASE,
 )
-_OPENING = re.compile(r"^(?:(?:no|yes|ok|okay|please|and|but|so|also)\b[,.!]? +)+", re.IGNORECASE)
-_ENDS_CLAUSE = (",", ";", ":")
-# And what else goes without saying; "since" and the like only where a comma says that they give a reason.
-_REASON = re.compile(
-    r",? (?:because|so that|as we agreed)\b.*$|(?:[,;]| [-–—]) (?:otherwise|since|this is|it is|read it|fetch it)\b.*$"
-    r"|,? (?:again|please)[\s.!]*$"
-)
-_GENERAL = "general"  # the section of what a user said
+_URGENT = re.compile(r"\b(?:never|must|critical|compliance|security|production)\b|!", re.IGNORECASE)
+_FOR_GOOD = frozenset({LessonSource.USER_CORRECTION, LessonSource.KNOWLEDGE_BLOCK})
+_DENIES = ("never", "do not", "don't", "avoid")
+_GENERAL = "general"  # the section of what is heard
+_TELLING = 2  # things that a lesson names at least, to be understood by itself
+_ASKED = 200  # characters of what was asked for that say what a lesson is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,155 +65,75 @@ class Reflector(Protocol):
         ...
 
 
-class RuleReflector:
-    """The default reflector: without a model, deterministic."""
+class HearingReflector:
+    """The default reflector: what the heads hear, and blocks that state a rule; deterministic, and prefers silence."""
 
-    def __init__(self, settings: LessonSettings) -> None:
-        self._settings = settings
-        stated = settings.reflection
-        self._corrections = [re.compile(pattern, re.IGNORECASE) for pattern in stated.corrections]
-        self._knowledge = [re.compile(pattern, re.IGNORECASE | re.DOTALL) for pattern in stated.knowledge]
-        self._excluded = re.compile("|".join(f"(?:{pattern})" for pattern in stated.excluded), re.IGNORECASE)
-        self._verbs = {stem_of(verb): verb for verb in reversed(settings.atomicity.verbs)}
+    def __init__(self, hearing: Hearing | None, settings: LessonSettings) -> None:
+        """Without a hearing, which takes the bundled encoder, blocks alone teach."""
+        self._hearing, self._settings = hearing, settings
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:
-        """Lessons from blocks of knowledge by anyone, and else from what the user says, in their order."""
-        lessons: list[Lesson] = []
+        """Lessons from blocks by anyone, and else from what is heard, in their order."""
+        lessons: list[tuple[int, Lesson]] = []
         refused: list[RejectedLesson] = []
-        last: EpisodeStep | None = None
-        for step in episode:
-            if step.speaker == "tool":
-                last = step
-                continue
+        blocks = {place: _stated_in(step) for place, step in enumerate(episode)}
+        spoken = [
+            Utterance("" if blocks[place] else step.output if step.speaker == "tool" else step.text, step.speaker)
+            for place, step in enumerate(episode)
+        ]
+        taught = self._hearing.teachings(spoken) if self._hearing is not None else []
+        stated = [(place, rule, source) for place, candidates in blocks.items() for rule, source in candidates]
+        for place, words, source in sorted(
+            [*stated, *((each.turn, each.words, each.source) for each in taught)], key=lambda each: each[0]
+        ):
             try:
-                blocks = self._knowledge_of(step)
-                lessons += blocks
-                if step.speaker == "user" and not blocks:
-                    for sentence, written in _sentences(step.text):
-                        lessons += self._of_sentence(sentence, written, last)
+                lessons.append((place, _lesson(words, source, episode[: place + 1])))
             except InvalidLessonError as error:
                 refused.append(RejectedLesson("invalid", str(error)))
-        passed, rejected = pass_gate(lessons, injected, self._settings)
+        passed, rejected = pass_gate((each for _, each in lessons), injected, self._settings)
         return Reflection(passed, (*refused, *rejected))
 
-    def _knowledge_of(self, step: EpisodeStep) -> list[Lesson]:
-        return [
-            _lesson(
-                block["rule"],
-                block.group().strip(),
-                source=LessonSource.KNOWLEDGE_BLOCK if step.speaker == "user" else LessonSource.AGENT_INFERENCE,
-                reasoning="It was stated as a rule.",
-            )
-            for pattern in self._knowledge
-            for block in pattern.finditer(step.text)
-            if block.group().startswith("```") or self._imperative(block["rule"]) or _OBLIGES.search(block["rule"])
-        ]
 
-    def _of_sentence(self, sentence: str, written: str, last: EpisodeStep | None) -> list[Lesson]:
-        """The lesson that a sentence states; none, or one.
-
-        Args:
-            sentence: With blanks in the place of what is quoted.
-            written: As it stands.
-        """
-        if not sentence or self._excluded.search(sentence):
-            return []
-        for pattern in self._corrections:
-            if (match := pattern.search(sentence)) and (rule := self._rule(match, written)):
-                conditions = conditions_of(last) if last else ANYWHERE
-                lasting = _FOR_GOOD.search(sentence) or rule.lower().startswith(("always ", "never "))
-                source = LessonSource.USER_CORRECTION if lasting or "general" in _stated(match) else _ONCE
-                missed = "past" in _stated(match)
-                return [_lesson(rule, written, source=source, conditions=conditions, missed=missed)]
+def _stated_in(step: EpisodeStep) -> list[tuple[str, LessonSource]]:
+    """Rules that a step states in a block, or behind a word such as "Rule:"."""
+    if step.speaker == "tool":
         return []
-
-    def _rule(self, match: re.Match[str], written: str) -> str | None:
-        """What a sentence says as an instruction; None where it is none, or only with what stands before it."""
-        groups = {name: written[slice(*match.span(name))] for name in _stated(match)}
-        if "general" in groups:
-            return groups["general"]
-        rule = groups["rule"].strip()
-        if "deny" in groups:
-            rule = f"{'Never' if groups['deny'].lower() == 'never' else 'Do not'} {self._base(rule)}"
-        elif "always" in groups:
-            rule = f"Always {self._base(rule)}"
-        elif "past" in groups:
-            rule = self._base(rule)
-        # What follows "forgot to" is a verb by grammar, and so is what follows a denial that begins a sentence.
-        before = match.string[match.start() : match.start("rule")].lower()
-        sure = before.endswith(("forgot to ", "forget to ", "sure to ", "remember to ")) or (
-            "deny" in groups and _BEGINS.search(match.string[: match.start("deny")])
-        )
-        if len(groups["rule"].split()) < 2 or not (sure or self._imperative(rule)):
-            return None
-        begins = next((match.start(name) for name in ("deny", "always") if name in groups), match.start())
-        front = written[:begins].rstrip()
-        if not named(front):
-            return rule
-        # "In tests, never sleep" holds in tests; "when you deployed, you forgot to …" is no instruction.
-        return _OPENING.sub("", written) if front.endswith(_ENDS_CLAUSE) and "past" not in groups else None
-
-    def _base(self, rule: str) -> str:
-        """The instruction in "quoted the variables" and in "using tabs"."""
-        first, _, rest = rule.strip().partition(" ")
-        base = "use" if first.lower() in {"used", "using"} else self._verbs.get(stem_of(first), first)
-        return f"{base} {rest}"
-
-    def _imperative(self, rule: str) -> bool:
-        tokens = words_of(rule)
-        while tokens and tokens[0] in {"always", "never", "do", "not", "don't"}:
-            tokens = tokens[1:]
-        return len(tokens) > 1 and stem_of(tokens[0]) in self._verbs
+    source = LessonSource.KNOWLEDGE_BLOCK if step.speaker == "user" else LessonSource.AGENT_INFERENCE
+    return [(block["fenced"] or block["stated"], source) for block in _BLOCK.finditer(step.text)]
 
 
-_ONCE = LessonSource.AGENT_INFERENCE
-"""What a person said of one piece of work: that it holds beyond is inferred."""
+def _lesson(words: str, source: LessonSource, until: Sequence[EpisodeStep]) -> Lesson:
+    """A lesson in the words that teach it, the last thing that happened.
 
-
-def _sentences(text: str) -> Iterator[tuple[str, str]]:
-    """The sentences of a text, with blanks for what is quoted, and as they stand."""
-    plain = _WRAPPED.sub(lambda match: " " * len(match.group()), unquoted(text))
-    start = 0
-    for stop, after in [*(match.span() for match in _BREAKS.finditer(plain)), (len(plain), len(plain))]:
-        part = plain[start:stop]
-        first, last = start + len(part) - len(part.lstrip()), start + len(part.rstrip())
-        if first < last:
-            yield plain[first:last], " ".join(text[first:last].split("\n"))
-        start = after
-
-
-def _stated(match: re.Match[str]) -> dict[str, str]:
-    return {name: value for name, value in match.groupdict().items() if value is not None}
-
-
-def _lesson(
-    rule: str,
-    span: str,
-    *,
-    source: LessonSource = LessonSource.USER_CORRECTION,
-    conditions: Conditions = ANYWHERE,
-    missed: bool = False,
-    reasoning: str = "The user said so.",
-) -> Lesson:
-    content = _tidied(rule)
-    denies = source is not LessonSource.KNOWLEDGE_BLOCK and content.lower().startswith(("never", "do not", "avoid"))
+    Raises:
+        InvalidLessonError: They make none.
+    """
+    span = without_sensitive(" ".join(words.split()))
+    content = span.strip(" .!,;:-–—")
+    before = [each for each in until[:-1] if each.text.strip()]
+    asked = next((each.text for each in reversed(before) if each.speaker == "user"), "")
+    if source is not LessonSource.KNOWLEDGE_BLOCK and asked and len(set(named(content))) < _TELLING:
+        content = f"{without_sensitive(' '.join(asked.split()))[:_ASKED].strip(' .!,;:-–—')}: {content}"
+    last = next((each for each in reversed(until) if each.speaker == "tool" and each.tool), None)
+    denies = content.lower().startswith(_DENIES)
     return Lesson(
         section=_GENERAL,
-        content=content,
-        kind=LessonKind.WARNING if denies else LessonKind.CHECKLIST if missed else LessonKind.REQUIREMENT,
-        priority=LessonPriority.HIGH if _URGENT.search(span) else LessonPriority.MEDIUM,
+        content=content[:1].upper() + content[1:],
+        kind=LessonKind.WARNING if denies else LessonKind.REQUIREMENT,
+        priority=LessonPriority.HIGH if source in _FOR_GOOD and _URGENT.search(span) else LessonPriority.MEDIUM,
         source=source,
-        conditions=conditions,
-        missed=content if missed else None,
-        reasoning=reasoning,
+        conditions=conditions_of(last) if last else ANYWHERE,
+        reasoning=_REASONS[source],
         span=span,
     )
 
 
-def _tidied(rule: str) -> str:
-    text = _REASON.sub("", rule.strip())
-    text = text.strip(" .!,;:-–—")
-    return text[:1].upper() + text[1:]
+_REASONS: Mapping[LessonSource, str] = {
+    LessonSource.KNOWLEDGE_BLOCK: "It was stated as a rule.",
+    LessonSource.USER_CORRECTION: "A person stated it as a rule for good.",
+    LessonSource.REPEATED_MISTAKE: "It was corrected before.",
+    LessonSource.AGENT_INFERENCE: "It was true of one piece of work: that it holds beyond is inferred.",
+}
 
 
 def conditions_of(step: EpisodeStep) -> Conditions:

@@ -1,6 +1,6 @@
 """What must never be stored in a lesson, as far as its form tells: keys, tokens, and what leads to a person (LES-6).
 
-Best effort: a password that a sentence tells has no form, and is not recognised.
+Best effort: a password that is a plain word, or plain words, has no form, and is not recognised.
 """
 
 from __future__ import annotations
@@ -124,7 +124,24 @@ def _is_account(text: str) -> bool:
     return int(turned) % 97 == 1
 
 
+_SIGNS = r"!#$%&*?+~^§;|"  # that passwords have within, and no name, path, number or piece of code
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
+    "password": re.compile(
+        # Eight letters, digits and signs without a blank, whatever stands around, in any language.
+        rf"(?<![\w/=.:@&?{_SIGNS}-])(?=[^\s\d]*\d)(?=[^\s{_SIGNS}]+[{_SIGNS}]+[^\W_]|[^\s{_SIGNS}]*\d[^\s{_SIGNS}]*[!#$&*+~^§])"
+        rf"(?=\S*[a-zß-ɏ]{{2}})[\w@{_SIGNS}-]{{8,}}(?![\w/=(){{}}<>\[\]@]|[.:]\w)"
+        # Behind a word for one, with a digit.
+        r"|\b(?:passw(?:or)?[dt]\w*|passphrase|pwd|pw|(?<!-)token|secret)\b(?:\s?[:=]\s?|\s+(?:\w{1,7}\s+)?)['\"]?"
+        rf"(?=[^\s\d]*\d)(?=\S*[^\W\d_]{{2}})(?!\S*\d+/)[\w{_SIGNS}.@-]{{8,}}"
+        r"|\b(?:login|credentials?)\s+(?:is|are|was)\s+(?:\w+\s?[/,:]\s?)?(?=[^\s\d]*\d)(?=[^\s]*[a-z])[\w!#$%&*-]{8,}"
+        r"|\bPINs?\b\W+(?:\w{1,4}\s+)?\d{4,8}\b",
+        re.IGNORECASE,
+    ),
+    "webhook": re.compile(  # a piece of its path, or a value, with digits and letters
+        r"https?://(?=\S*hook)\S*[/=](?=[^/\s]*\d)(?=[^/\s]*[a-z])[\w-]{8,}"
+        r"|https?://\S*[?&](?:key|token|sig|secret|code|auth)=[^\s&<{$]{6,}",
+        re.IGNORECASE,
+    ),
     "private key": re.compile(
         r"-----BEGIN [A-Z ]*PRIVATE KEY|\bPuTTY-User-Key-File|\bAGE-SECRET-KEY-1|\bssh-\w+ AAAA"
         r"|\bLS0tLS1CRUdJTi|\bM(?:II\w{3}IBA[AD]|HcCAQEE|C4CAQAwBQ|IGHAgEA)[\w+/=]",  # the same in base64
@@ -194,6 +211,21 @@ def sensitive_parts(text: str) -> tuple[str, ...]:
     patterns = (kind for kind, pattern in _PATTERNS.items() if pattern.search(text))
     checks = (kind for kind, check in _CHECKS.items() if check(text))
     return tuple(dict.fromkeys((*patterns, *checks)))
+
+
+def without_sensitive(text: str) -> str:
+    """A text with "…" in the place of what must not be stored, as far as its form tells.
+
+    Examples:
+        >>> without_sensitive("Never as admin with Tr0ub4dor&3, mail ada@example.org first")
+        'Never as admin with …, mail … first'
+    """
+    for pattern in _PATTERNS.values():
+        text = pattern.sub("…", text)
+    for check in _CHECKS.values():
+        if check(text):
+            text = " ".join("…" if check(word) else word for word in text.split(" "))
+    return text
 
 
 def require_storable(lesson: Lesson) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import Annotated
-
-from pydantic import AfterValidator, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from weft.domain.sections import Count, Section, Share
 
@@ -34,49 +31,23 @@ class PromptSettings(Section):
 class DuplicateSettings(Section):
     """When two lessons may be one."""
 
-    near: Share  # cosine of static vectors from which on two are compared
+    meaning: Share  # cosine of the bundled encoder's vectors from which on a person is asked whatever the words are
     proposed: Share  # share of their words that both name, below which they are about other things
     bound: Share  # share of pairs of neighbouring words that both have, below which a person is asked
 
 
-def _readable(patterns: tuple[str, ...]) -> tuple[str, ...]:
-    for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ValueError(f"expected a regular expression, found {pattern!r}: {error}") from error
-    return patterns
+class HearingSettings(Section):
+    """How sure what is heard must be (LES-5, LES-6)."""
 
-
-Patterns = Annotated[tuple[str, ...], AfterValidator(_readable)]
-
-
-class DetectionSettings(Section):
-    """What people say of a lesson (LES-5): regular expressions over one sentence in lower case."""
-
-    contradiction: Patterns
-    confirmation: Patterns
-    failure: Patterns
-    excluded: Patterns  # A sentence that matches is about something else: a question, a condition, what others did
-    least: Share  # share of what a lesson is about that a sentence must name
-    margin: Share  # by which the share of the second lesson must lie behind
-
-
-class ReflectionSettings(Section):
-    """What the rule-based reflector goes by (LES-6): regular expressions over one sentence, whatever the case."""
-
-    # of what a user says holds, the telling first. The group `rule` is the lesson; `deny` turns it round,
-    # `always` goes before it, and `past` says that it was missed, perhaps in another form of the verb. The group
-    # `general` is a lesson as it was said
-    corrections: Patterns
-    knowledge: Patterns  # of blocks that state a rule, over the whole text; the group `rule`
-    excluded: Patterns  # A sentence that matches holds once, or is no rule: a question, a condition, of somebody else
+    least: Share  # that an outcome was good, or bad
+    teaches: Share  # that a turn teaches something
+    again: Share  # cosine of what two turns say from which on the second one corrects the same once more
 
 
 class ReflectorSettings(Section):
-    """The model that reflects in the place of the rules (LES-6)."""
+    """The model that reflects in the place of the heads (LES-6)."""
 
-    # URL of an OpenAI-compatible chat completion; empty for the rules
+    # URL of an OpenAI-compatible chat completion; empty for the heads
     endpoint: str = Field(pattern=r"^(https?://\S+)?$")
     model: str
     api_key: SecretStr
@@ -88,6 +59,5 @@ class LessonSettings(Section):
     atomicity: AtomicitySettings
     prompt: PromptSettings
     duplicates: DuplicateSettings
-    detection: DetectionSettings
-    reflection: ReflectionSettings
+    hearing: HearingSettings
     reflector: ReflectorSettings

@@ -23,6 +23,7 @@ from weft.wording.text import VALUES, Kind, Text, Way, is_idle
 _DENYING = frozenset(map(sure_stem, NEGATIONS | DENYING_VERBS | {"out", "free"}))
 _QUOTE = re.compile(r"(?<!\w)['\"](?=\w)")
 _ANSWERS = "perhaps two answers in one place"
+_ABOUT = "one is about"
 _SLOT = 2  # words of a name: "Visual Studio", "MySQL 8"
 _SLACK = 1e-9  # a share of words is no exact number
 
@@ -44,6 +45,7 @@ class Comparison:
     shared: float  # share of what both name that both have, in [0, 1] (Dice), opposites with it
     why: str  # the words that decided
     rivals: bool = False  # whether what is proposed is that one of both answers holds, and not that they are one
+    apart: bool = False  # whether their words say that they are about two things, whatever they say of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,8 @@ def compare(one: Text, other: Text, thresholds: Thresholds) -> Comparison:
             (TextRelation.PROPOSED, differences.doubts(thresholds.bound)),
         ):
             if why := next(reasons, None):
-                return Comparison(relation, shared, why, rivals=why.startswith(_ANSWERS))
+                about_two = relation is TextRelation.OTHER and why.startswith(_ABOUT)
+                return Comparison(relation, shared, why, rivals=why.startswith(_ANSWERS), apart=about_two)
     return Comparison(TextRelation.SAME, shared, "the same words, denials, numbers and order")
 
 
@@ -163,7 +166,7 @@ class _Differences:
     def subjects(self) -> Iterator[str]:
         """What else one of them is about, whatever it says of that."""
         for left, right in self._subjects:
-            yield f"one is about {self._written(left)}, the other about {self._written(right)}"
+            yield f"{_ABOUT} {self._written(left)}, the other about {self._written(right)}"
         if self._turns > 1 and self._turns % 2 == 0 and not self._denied:
             yield f"another thing each: {self._pairs(self.opposites)}"  # add the new ones, remove the old ones
 

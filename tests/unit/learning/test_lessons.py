@@ -365,3 +365,21 @@ def test_conditions_are_part_of_what_a_lesson_is() -> None:
     """LES-7: under other conditions it is another lesson, with evidence of its own."""
     other = Lesson(section=LESSON.section, content=LESSON.content, conditions=Conditions(tools=("Bash",)))
     assert set(believed([lesson_added(), lesson_added(other)]).ids) == {LESSON.id, other.id}
+
+
+def test_an_outcome_counts_as_much_as_it_is_sure_and_is_taken_back_exactly() -> None:
+    """LES-4, LES-5: in whole micro-units; it retires nothing at once, as a person's word does."""
+    added = [lesson_added(LESSON)]
+    kept = evidence_of(added)
+    said = lesson_outcome(LESSON.id, "contradiction", principal="bob", origin="detection", sure=0.872, ts=NOON + 1)
+    whole = evidence_of([*added, said])
+    (micro,) = (count for key, count in whole.usage.items() if key.bin == "lesson.contradiction:detection")
+    assert micro == 872_000
+    heard = of(believed(whole))
+    assert heard.observations == pytest.approx(0.872)
+    assert heard.counts[LessonResult.CONTRADICTION] == 1
+    assert heard.status is not LessonStatus.RETIRED
+    assert of(believed(kept)).p_good > heard.p_good
+    assert whole - evidence_of([said]) == kept
+    typed = lesson_outcome(LESSON.id, "contradiction", principal="bob", origin="person", ts=NOON + 1)
+    assert of(believed([*added, typed])).status is LessonStatus.RETIRED

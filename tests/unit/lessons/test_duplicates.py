@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations
 
+import numpy as np
 import pytest
 
 from tests.support.lessons import a_lesson, labelled, lines_of, settings
+from weft.app.lessons.hearing import lesson_vectors
 from weft.domain.lesson import Lesson
 from weft.lessons.duplicates import DuplicateIndex, compare_lessons
 from weft.wording.comparison import Comparison, TextRelation
@@ -206,3 +208,39 @@ def test_what_both_can_be_followed_is_no_conflict(one: str, other: str) -> None:
 def test_other_quotation_marks_are_for_a_person() -> None:
     """LES-13: an advice on code may be about them."""
     assert relation("Answer with 'yes'", 'Answer with "yes"') is TextRelation.PROPOSED
+
+
+def test_what_says_the_same_in_other_words_is_put_before_a_person() -> None:
+    """LES-13: half of 120 pairs that share few words, no unrelated one; opposites are never merged."""
+    embed = lesson_vectors(settings())
+    assert embed is not None
+    counts: Counter[tuple[str, TextRelation]] = Counter()
+    pairs = lines_of("other_words")
+    for pair in pairs:
+        index = DuplicateIndex(settings().lessons.duplicates, embed)
+        for side in ("a", "b"):
+            index.add(a_lesson(pair[side]))
+        counts[pair["label"], next((each.relation for _, _, each in index.pairs()), TextRelation.OTHER)] += 1
+    labels = Counter(pair["label"] for pair in pairs)
+    merged = {label: counts[label, TextRelation.SAME] / labels[label] for label in labels}
+    proposed = {label: counts[label, TextRelation.PROPOSED] / labels[label] for label in labels}
+    assert merged["same"] + proposed["same"] >= 0.5
+    assert counts["same", TextRelation.OPPOSITE] <= 0.03 * labels["same"]
+    assert merged["opposite"] == merged["related"] == merged["unrelated"] == 0.0
+    assert proposed["unrelated"] <= 0.03
+
+
+def test_a_lesson_is_compared_by_meaning_with_its_nearest_alone() -> None:
+    """LES-13: of a subject with many lessons a person is not asked about all pairs."""
+    index = DuplicateIndex(settings().lessons.duplicates, lambda texts: np.ones((len(texts), 4), np.float32) / 2)
+    for text in (
+        "Sign commits",
+        "Water the plants",
+        "Ask Maria first",
+        "Pin numpy",
+        "Round prices up",
+        "Close the gate",
+    ):
+        index.add(a_lesson(text))
+    asked = Counter(lesson.id for lesson, _, _ in index.pairs())
+    assert max(asked.values()) == 3

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from tests.support.lessons import a_lesson, settings
-from weft.lessons.reflection import EndpointReflector, EpisodeStep, RuleReflector
+from weft.lessons.reflection import EndpointReflector, EpisodeStep, HearingReflector
 
-RULES = RuleReflector(settings().lessons)
+RULES = HearingReflector(None, settings().lessons)
 EPISODE = [
     EpisodeStep("curl -u bob:Sup3rS3cret x", "tool", "Bash"),
     EpisodeStep("Always run the linter before pushing."),

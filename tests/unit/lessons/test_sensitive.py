@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.lessons import labelled, lines_of
-from weft.lessons.sensitive import sensitive_parts
+from weft.lessons.sensitive import sensitive_parts, without_sensitive
 
 SECRETS = [
     "AKIAIOSFODNN7EXAMPLE",
@@ -101,6 +101,30 @@ def test_no_labelled_lesson_is_taken_for_a_secret() -> None:
     """LES-6."""
     pairs = [*labelled("pairs", held_out=True), *labelled("pairs", held_out=False)]
     assert [pair for pair in pairs if sensitive_parts(f"{pair['left']}. {pair['right']}.")] == []
+
+
+def test_passwords_in_talk_are_recognised_by_their_form_in_any_language() -> None:
+    """LES-6: letters, digits and signs without a blank, tokens in webhooks; three in four, and hardly what looks so."""
+    every = lines_of("secrets_in_talk")
+    holding = [each["text"] for each in every if each["secret"]]
+    without = [each["text"] for each in every if not each["secret"]]
+    assert len(holding) == len(without) == 80
+    assert sum(bool(sensitive_parts(each)) for each in holding) >= 60
+    assert sum(bool(sensitive_parts(each)) for each in without) <= 4
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Never as admin with Tr0ub4dor&3-x.", "Never as admin with …."),
+        ("le mot de passe du portail c'est Chouette+Lilas8", "le mot de passe du portail c'est …"),
+        ("Post it to https://chat.example/hook/T0FAKE/9xYzFaKeToKeN now", "Post it to … now"),
+        ("Pass encoding='utf-8' to open() and use C++20.", "Pass encoding='utf-8' to open() and use C++20."),
+    ],
+)
+def test_a_secret_is_left_out_and_the_rest_stays(text: str, left: str) -> None:
+    """LES-6."""
+    assert without_sensitive(text) == left
 
 
 def test_most_labelled_secrets_are_refused_and_what_looks_like_them_is_not() -> None:

@@ -19,10 +19,10 @@ from weft.domain.ids import principal_fingerprint
 from weft.domain.lesson import LessonId, LessonStatus, lesson_session
 from weft.feedback.events.lesson_events import lesson_text
 from weft.feedback.events.producer import FeedbackProducer
-from weft.feedback.fold.lessons import lesson_keys
+from weft.feedback.fold.lessons import lesson_usage
 from weft.feedback.run.partitions import partitions_in
 from weft.feedback.settings import MS
-from weft.learning.evidence import MICRO, Evidence, day_of
+from weft.learning.evidence import Evidence, day_of
 from weft.learning.lessons.beliefs import LessonBelief, LessonBeliefs, read_lessons
 from weft.lessons.manager import Applied, LessonBook, LessonOperation, OperationError, OperationKind, SkillManager
 from weft.runtime.clock import system_clock
@@ -78,8 +78,8 @@ def lesson_page(beliefs: LessonBeliefs, name: str) -> dict[str, Any]:
 def after(settings: Settings, evidence: Evidence, event: LessonEvent) -> LessonBeliefs:
     """What will be believed once the updaters have read an event."""
     at_ms, priors = round(system_clock() * MS), settings.priors
-    keys = lesson_keys(event, at_ms, principal=principal_fingerprint(event.principal))
-    facts = evidence + Evidence(usage=dict.fromkeys(keys, MICRO))
+    usage = dict(lesson_usage(event, at_ms, principal=principal_fingerprint(event.principal)))
+    facts = evidence + Evidence(usage=usage)
     level, cap = priors.interval.level, priors.robustness.effective_cap
     return read_lessons(priors.lessons, facts, day_of(at_ms / MS), effective_cap=cap, level=level)
 

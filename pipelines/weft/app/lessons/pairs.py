@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from weft.app.lessons.hearing import lesson_vectors
 from weft.app.lessons.operations import id_made_of, lesson_sender, say_operations
 from weft.app.lessons.view import lesson_document, to_review
 from weft.domain.errors import BrokerUnavailableError, ConfigurationError
@@ -50,7 +51,7 @@ class LessonPair:
 
 def open_pairs(beliefs: LessonBeliefs, settings: Settings) -> Iterator[LessonPair]:
     """Pairs among the lessons that agents are told; merged ones are one, and those kept apart are settled."""
-    index, p_good = DuplicateIndex(settings.lessons.duplicates), {}
+    index, p_good = DuplicateIndex(settings.lessons.duplicates, lesson_vectors(settings)), {}
     for believed in beliefs.injectable():
         index.add(believed.lesson)
         p_good[believed.lesson.id] = believed.p_good

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from weft.app.lessons.board import session_file, without_halves
+from weft.app.lessons.hearing import load_hearing
 from weft.app.lessons.operations import apply_operations, id_made_of, lesson_sender, say_operations
 from weft.app.lessons.view import live_lessons
 from weft.catalog.catalog import Catalog
@@ -24,9 +25,10 @@ from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson
 from weft.feedback.settings import MS
 from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.lessons.detection import Detector, Injection, Utterance
+from weft.lessons.hearing import Hearing, Injection, Utterance
 from weft.lessons.manager import LessonOperation, OperationKind
-from weft.lessons.reflection import EndpointReflector, EpisodeStep, Reflection, Reflector, RuleReflector
+from weft.lessons.reflection import EndpointReflector, EpisodeStep, HearingReflector, Reflection, Reflector
+from weft.lessons.sensitive import without_sensitive
 from weft.runtime.chat import ChatEndpoint
 from weft.settings import Settings, load_settings, require_store
 
@@ -65,9 +67,13 @@ def tell_session(
     turns = read_transcript(asked.get("transcript_path"), note)
     shown = _shown(injections, turns, beliefs)
     steps = [turn.step for turn in turns]
-    utterances = [Utterance(step.text if step.speaker != "tool" else "", step.speaker == "user") for step in steps]
-    detections = Detector(settings.lessons).detect(utterances, shown)
-    operations = _operations(settings, beliefs, reflector_of(settings).reflect(steps, [each.lesson for each in shown]))
+    hearing = load_hearing(settings, note) if turns else None
+    utterances = [Utterance(step.output if step.speaker == "tool" else step.text, step.speaker) for step in steps]
+    marker = session_file(root, session).with_suffix(".heard")
+    since = number if (number := _number_in(marker)) <= len(steps) else 0  # a transcript may begin anew
+    outcomes = [] if hearing is None or not shown else hearing.outcomes(utterances, shown, since)
+    reflection = reflector_of(settings, hearing).reflect(steps, [each.lesson for each in shown])
+    operations = _operations(settings, beliefs, reflection)
     of = f"agent-{session}"
     kafka = settings.kafka
     hasty = kafka.model_copy(update={"connect_timeout_ms": min(kafka.connect_timeout_ms, _PATIENCE_MS)})
@@ -76,23 +82,26 @@ def tell_session(
             sender.producer.lessons_injected(
                 of, each.injection_id, each.lessons, principal=sender.principal, tool=each.tool or None, at_ms=each.at
             )
-        for hits in detections:
+        for outcome in outcomes:
             with _noted(note):
                 sender.producer.lesson_outcome(
                     of,
-                    hits.injection.lesson.id,
-                    hits.result.value,
+                    outcome.injection.lesson.id,
+                    outcome.result.value,
                     principal=sender.principal,
                     origin="detection",
-                    injection_id=hits.injection.injection_id,
-                    span=hits.span[:_SPAN],
-                    event_id=hits.outcome_id,
+                    injection_id=outcome.injection.injection_id,
+                    span=without_sensitive(outcome.span)[:_SPAN],
+                    event_id=outcome.outcome_id,
+                    sure=round(outcome.sure, _PLACES),
                 )
         for operation in operations:
             with _noted(note):
                 say_operations(sender, [operation], event_id=lambda each: _event_id(session, each))
+    with suppress(OSError):  # what is told twice counts once
+        marker.write_text(str(len(steps)))
     lessons = sum(each.kind is OperationKind.ADD for each in operations)
-    return {"injections": len(injections), "outcomes": len(detections), "lessons": lessons}
+    return {"injections": len(injections), "outcomes": len(outcomes), "lessons": lessons}
 
 
 @contextmanager
@@ -105,6 +114,7 @@ def _noted(note: Callable[[str], None]) -> Iterator[None]:
 
 
 _SPAN = 2_000
+_PLACES = 3  # of a probability: it is right to a tenth or so
 _PATIENCE_MS = 2_000  # until a broker is away: an agent waits, and what is not told now is told at its next stop
 _LONGEST = 20_000  # characters of one message that are read: what a person says of an agent's work stands first
 _OF_PROGRAMS = ("isMeta", "isSidechain", "isCompactSummary")  # what a record says where no person wrote the user's part
@@ -124,13 +134,21 @@ def _event_id(session: str, operation: LessonOperation) -> str:
     return id_made_of(session, operation.kind, str(operation.lesson_id), str(operation.other_id))
 
 
-def reflector_of(settings: Settings) -> Reflector:
-    """Who reflects: the model that the settings name, and the rules where it does not answer or none is named."""
-    rules, stated = RuleReflector(settings.lessons), settings.lessons.reflector
+def reflector_of(settings: Settings, hearing: Hearing | None) -> Reflector:
+    """Who reflects: the model that the settings name, and the heads where it does not answer or none is named."""
+    reflector, stated = HearingReflector(hearing, settings.lessons), settings.lessons.reflector
     if not stated.endpoint:
-        return rules
+        return reflector
     model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, _TIMEOUT_S)
-    return EndpointReflector(model.complete, settings.lessons, rules)
+    return EndpointReflector(model.complete, settings.lessons, reflector)
+
+
+def _number_in(path: Path) -> int:
+    """How many turns were heard at the last stop; 0 where nothing says so, and all are heard again."""
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def _spooled(path: Path) -> list[SpooledInjection]:

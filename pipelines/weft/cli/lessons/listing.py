@@ -176,7 +176,8 @@ _LINKS = {"alias": "is one with", "apart": "is not one with", "revise": "is said
 
 def _story(note: Mapping[str, Any], shown: str) -> str:
     source, origin, why = note.get("source"), note.get("origin"), note.get("why")
-    about = [source and f"from {source}", origin and f"told by {origin}"]
+    sure = note.get("sure", 1.0)
+    about = [source and f"from {source}", origin and f"told by {origin}{'' if sure == 1.0 else f', {sure:.2f} sure'}"]
     if note["what"] in _LINKS:
         about.insert(0, f"{note.get('lesson', '')} {_LINKS[note['what']]} {note.get('other', '')}")
     elif note.get("lesson", "") != shown:

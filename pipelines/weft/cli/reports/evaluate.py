@@ -3,13 +3,15 @@
     weft evaluate --dataset DIR --split test [--store DIR] [--channels lexical,dense] [--fusion learned]
     weft evaluate --dataset DIR --split test --compare A B
     weft evaluate --store DIR [--days 7] [--bootstrap HOST:PORT] [--judgements FILE] [--compare A B]
+    weft evaluate --lessons DIR
 
 The corpus is indexed below the store once for the settings that matter, and found there afterwards. Queries are asked
 one by one, each within its group where the data set has groups. `--run-file` writes what was returned as TREC does.
 `--compare` takes TREC run files, YAML files, assignments such as "retrieval.fusion=rrf", or `base`, in any combination.
 Without `--dataset` it measures on the query log of the store: what was shown against what feedback and judgements say
 was right, the measures of a memory, and alarms for failure modes; `--compare` asks the logged queries again.
-`--snapshot` records the figures in MLflow. `--half tuned` asks half of the queries, to choose settings on;
+`--snapshot` records the figures in MLflow. `--lessons` measures what is heard of lessons and which are one, on labelled
+texts (`weft.app.lessons.measuring`). `--half tuned` asks half of the queries, to choose settings on;
 `--half held-out` the others, to measure the choice.
 Exit codes: 0 measured, 1, 75 or 78 with a reason (unreadable data set, no such split), 2 usage.
 """
@@ -32,6 +34,7 @@ from weft.app import log_evaluation
 from weft.app.collecting import collected
 from weft.app.collections import indexed, measuring, root_of, run, runs_of
 from weft.app.comparing import Configure, compared, configuration, sides
+from weft.app.lessons.measuring import measured as measured_lessons
 from weft.app.log_evaluation import Logged
 from weft.app.searching.replay import StoreReplay
 from weft.app.snapshot import EXPERIMENT, record
@@ -86,8 +89,14 @@ def evaluate(
     ] = 0,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker to collect new feedback from.")] = None,
     snapshot: Annotated[bool, typer.Option("--snapshot", help="Record the figures in MLflow.")] = False,
+    lessons: Annotated[
+        Path | None, typer.Option("--lessons", help="Measure what is heard of lessons, on labelled texts in a folder.")
+    ] = None,
 ) -> Result:
-    """Measure retrieval on one split of a data set, or on the query log."""
+    """Measure retrieval on one split of a data set, on the query log, or what is heard of lessons."""
+    if lessons is not None:
+        _require_one({"--lessons": lessons, "--dataset": dataset, "--compare": compare})
+        return _lessons_measured(lessons, options.settings(MEASURED))
     _require_one({"--compare": compare, "--run-file": run_file})
     of_data_sets = {"--run-file": run_file, "--half": half, "--limit": limit}
     of_the_log = {"--days": days is not None, "--judgements": judgements, "--judge": judge, "--bootstrap": bootstrap}
@@ -116,6 +125,17 @@ def evaluate(
         summary = {**summary, "run": record(name, summary, settings, measured=measured)}
         note(f"recorded in MLflow: experiment {EXPERIMENT}, run {summary['run']}")
     return Result([summary], shown)
+
+
+def _lessons_measured(folder: Path, settings: Settings) -> Result:
+    figures = measured_lessons(folder, settings)
+    shown = titled(f"lessons, {folder}", "measure", "value")
+    for name, values in figures.items():
+        for measure, value in values.items():
+            shown.add_row(
+                f"{name}: {measure.replace('_', ' ')}", f"{value:.3f}" if isinstance(value, float) else f"{value:,}"
+            )
+    return Result([dict(figures)], [shown])
 
 
 def _require_one(given: Mapping[str, object]) -> None:

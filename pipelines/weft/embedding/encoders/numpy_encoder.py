@@ -7,7 +7,7 @@ between them is rounded by other instructions, as from one processor to the next
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,11 +63,16 @@ class NumpyBert:
 
     def encode(self, ids: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The vector of a text's token ids, float32 (dimension,), and their last states, (tokens, dimension)."""
+        *_, states = self.layers(ids)
+        return states[0] if self._model.pooling == "cls" else states.mean(axis=0), states
+
+    def layers(self, ids: Sequence[int]) -> Iterator[np.ndarray]:
+        """The states of a text's tokens behind each layer, float32 (tokens, dimension)."""
         states = self._norm(self._words[np.asarray(ids)] + self._positions[: len(ids)])
         for layer in self._layers:
             states = layer.attention_norm(layer.attended(self._attention(layer.attend(states))) + states)
             states = layer.norm(layer.narrow(_gelu(layer.widen(states))) + states)
-        return states[0] if self._model.pooling == "cls" else states.mean(axis=0), states
+            yield states
 
     def _attention(self, projected: np.ndarray) -> np.ndarray:
         """What each token takes from all of them."""

@@ -118,10 +118,11 @@ class LessonEvents(ABC):
         span: str | None = None,  # the words that it was told by
         why: str | None = None,
         event_id: str | None = None,  # where it may be detected twice, and is to count once
+        sure: float = 1.0,  # probability that it is so, in [0, 1]: it counts as much
     ) -> str:
         """What came of a lesson: success, failure, confirmation or contradiction."""
         stamp = self._stamp(session_id, principal) | ({} if event_id is None else {"event_id": event_id})
-        facts = {"origin": origin, "injection_id": injection_id, "span": span, "why": why}
+        facts = {"origin": origin, "injection_id": injection_id, "span": span, "why": why, "sure": sure}
         return self._send(LessonOutcome(**stamp, domain=domain, lesson_id=lesson_id, outcome=outcome, **facts))  # type: ignore[arg-type]
 
 

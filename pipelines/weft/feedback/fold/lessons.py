@@ -9,6 +9,7 @@ from weft.domain.events import LessonChange, LessonEvent, LessonInjection, Lesso
 from weft.domain.ids import question_of
 from weft.domain.lesson import lesson_session
 from weft.feedback.settings import DAY_MS
+from weft.learning.evidence import MICRO
 from weft.learning.lessons.rows import (
     PERSON,
     REVISES,
@@ -29,8 +30,19 @@ class _Moment(NamedTuple):
     ms: int
 
 
-def lesson_keys(event: LessonEvent, at_ms: int, *, principal: str) -> Iterator[UsageKey]:
-    """Under which keys an event about lessons is kept; one observation each."""
+def lesson_usage(event: LessonEvent, at_ms: int, *, principal: str) -> Iterator[tuple[UsageKey, int]]:
+    """What is kept of an event about lessons, in micro-units: one observation a key, of an outcome as much as it is
+    sure.
+    """
+    keys = _keys(event, at_ms, principal=principal)
+    if isinstance(event, LessonOutcome) and event.origin != PERSON:
+        yield next(keys), round(event.sure * MICRO)
+    for key in keys:
+        yield key, MICRO
+
+
+def _keys(event: LessonEvent, at_ms: int, *, principal: str) -> Iterator[UsageKey]:
+    """The keys; of an outcome its own is the first."""
     moment = _Moment(*divmod(at_ms, DAY_MS))
     if isinstance(event, LessonInjection):
         return _injected(event, moment, principal)
@@ -56,6 +68,7 @@ def _outcome(event: LessonOutcome, moment: _Moment, principal: str) -> Iterator[
         why=event.why or "",
         span=event.span or "",
         injection=event.injection_id or "",
+        sure=event.sure,
     )
     yield UsageKey(moment.day, event.lesson_id, note_bin(note), principal)
 

@@ -75,7 +75,7 @@ from weft.feedback.fold.credit import (
     tally_shown,
     under,
 )
-from weft.feedback.fold.lessons import lesson_keys
+from weft.feedback.fold.lessons import lesson_usage
 from weft.feedback.fold.names import OVERFLOW, SWEEP, Draw, NameKind, kind_of, source_counts
 from weft.feedback.fold.sessions import Sessions, Timeline
 from weft.feedback.settings import DAY_MS, EVENT_ID_RECORDS, WEIGHTS, FeedbackSettings, milliseconds
@@ -242,8 +242,8 @@ class _Batch:
             self.change.forgotten.add(event.lesson_id)
             self._sessions.merges += 1  # what is published changes
         tally, principal = self._sessions.tally_of(event.session_id), self._names.principal(event.principal)
-        for key in lesson_keys(event, at_ms, principal=principal):
-            tally.note_usage(key, MICRO)
+        for key, micro in lesson_usage(event, at_ms, principal=principal):
+            tally.note_usage(key, micro)
 
     def _apply(
         self, event: Impression | Report | SessionPhase | TriggerRemoval, query: bytes, moment: LogMoment

@@ -312,7 +312,8 @@ class LessonBeliefs:
         return min(float(betaincinv(a, b, tail)), mean), max(float(betaincinv(a, b, 1.0 - tail)), mean)
 
     def _came(self, of: int) -> dict[LessonResult, int]:
-        return {result: int(micro) // MICRO for result, micro in zip(RESULTS, self.counts.outcomes[of], strict=True)}
+        halves = 2 * self.counts.outcomes[of] // MICRO  # of what was heard a part counts: rounded, half of one up
+        return {result: (int(half) + 1) // 2 for result, half in zip(RESULTS, halves, strict=True)}
 
     def _reason(self, place: int, of: int) -> str:
         prior, (a, b) = self._prior, self._posterior

@@ -6,7 +6,7 @@
 | `lesson.saying:<source>:<priority>` |            | somebody said it, and it came from there                     |
 | `lesson.revises`                  | the parent   | it was said instead of its parent                            |
 | `lesson.word:<word>:<ms>`         |              | a person's word: an outcome, `retire` or `restore`           |
-| `lesson.<outcome>:<origin>`       | an injection | an outcome that an application or detection told             |
+| `lesson.<outcome>:<origin>`       | an injection | an outcome that an application told or detection is sure of  |
 | `lesson.injected:<p>:<good>`      | an injection | it was put before an agent, with propensity and P(good) in % |
 | `lesson.alias:<ms>`, `apart`      | the other    | somebody said that both mean the same, or that they do not   |
 | `lesson.note:{…}`                 |              | what happened, for people: when, by whom, why                |
@@ -54,6 +54,7 @@ class LessonNote(msgspec.Struct, frozen=True, omit_defaults=True):
     span: str = ""
     injection: str = ""
     other: str = ""  # the parent, the representative, or the lesson kept apart from
+    sure: float = 1.0  # probability that an outcome is so
     lesson: str = ""  # the one that it is about; the row names it, the bin does not
 
 

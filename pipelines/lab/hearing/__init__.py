@@ -1,0 +1,1 @@
+"""Hearing what people say of lessons: labelled turns, and the heads that are trained on them."""
