@@ -41,6 +41,12 @@ _QUOTED = re.compile(
 )
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.](?=\w)[^.!?。！？\n]*)*(?:[.!?]+(?=\s|$)|[。！？]+|\n|$|[.!?])")
 _LESSON_TOKENS, _BEFORE_TOKENS, _SPOKEN_TOKENS = 40, 60, 90  # read of each text
+# Words by which a person states a rule for good; whether a turn teaches at all is for the head to say.
+_FOR_GOOD = re.compile(
+    r"\b(?:from now on|going forward|(?:in|for) (?:the )?future|as a rule|always|never|whenever|(?:each|every) time"
+    r"|remember|in (?:this|our) (?:project|repo|repository|team|code ?base))\b",
+    re.IGNORECASE,
+)
 _RIVALS = 2  # lessons beside one, from which on more make no difference
 _SHARP = np.float32(3.0)  # by which attention is sharper than its questions are long
 
@@ -262,7 +268,8 @@ class Hearing:
     def outcomes(
         self, utterances: Sequence[Utterance], injections: Sequence[Injection], since: int = 0
     ) -> list[DetectedOutcome]:
-        """Outcomes of the injected lessons, in the order in which they were said; each once an injection and result.
+        """Outcomes of the injected lessons, in the order in which they were said; each once an injection and result,
+        where it is said most surely.
 
         One turn speaks of one lesson, the surest, and says one thing of it.
 
@@ -279,8 +286,9 @@ class Hearing:
             candidates = [each for one in shown.values() if (each := self._outcome_of(turn, utterances, one, shown))]
             if candidates:
                 best = max(candidates, key=lambda each: each.sure)
-                detected.setdefault(best.outcome_id, best)
-        return list(detected.values())
+                earlier = detected.pop(best.outcome_id, best)
+                detected[best.outcome_id] = max(earlier, best, key=lambda each: each.sure)
+        return sorted(detected.values(), key=lambda each: each.turn)
 
     def _outcome_of(
         self,
@@ -291,7 +299,11 @@ class Hearing:
     ) -> DetectedOutcome | None:
         lesson = injection.lesson.content
         others = [each.lesson.content for each in shown.values() if each.lesson != injection.lesson]
-        shares = self._outcome(*self._reading.of_lesson(turn, turn.spoken, lesson, others))
+        texts, facts = self._reading.of_lesson(turn, turn.spoken, lesson, others)
+        about, before, words = (each.vector for each in texts)
+        if max(float(words @ about), float(before @ about)) < self._settings.near:
+            return None
+        shares = self._outcome(texts, facts)
         good = sum(share for share, each in zip(shares, OUTCOMES, strict=True) if each in _GOOD)
         sure = float(max(good, 1.0 - shares[0] - good))
         if sure < self._settings.least:
@@ -300,6 +312,8 @@ class Hearing:
         at = max(of_sign, key=lambda each: shares[each])
         result = OUTCOMES[at]
         assert result is not None
+        if turn.by_agent and result is not LessonResult.SUCCESS:
+            return None  # what it says of its own work is believed where a tool's output bears it out
         text = utterances[turn.place].text
         parts = sentences_in(text)
         spoken = [self._outcome(*self._reading.of_lesson(turn, part, lesson, others))[at] for _, _, part in parts]
@@ -329,6 +343,8 @@ class Hearing:
             if any(float(vector @ earlier) >= self._settings.again for _, earlier in taught):
                 source = LessonSource.REPEATED_MISTAKE
             words = text[parts[first][0] : parts[last][1]]
+            if not turn.by_agent and _FOR_GOOD.search(unquoted(words)):
+                source = LessonSource.USER_CORRECTION
             taught.append((Taught(turn.place, source, words, sure), vector))
         return [each for each, _ in taught]
 

@@ -40,6 +40,7 @@ class HearingSettings(Section):
     """How sure what is heard must be (LES-5, LES-6)."""
 
     least: Share  # that an outcome was good, or bad
+    near: Share  # cosine of a lesson with what is said, or with what that answers, below which it is about another
     teaches: Share  # that a turn teaches something
     again: Share  # cosine of what two turns say from which on the second one corrects the same once more
 

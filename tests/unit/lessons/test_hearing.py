@@ -122,7 +122,7 @@ def test_a_rule_for_good_is_told_from_a_correction(hearing: Hearing) -> None:
     asked = (("Add a price column.", "user"), ("`price numeric(10,2)` added.", "agent"))
     (rule,) = taught(hearing, *asked, ("Remember for the future: prices are always stored as integer cents.", "user"))
     assert rule.source is LessonSource.USER_CORRECTION
-    text = "All prices are integer cents in this code base. Make it `price_cents integer`."
+    text = "All prices are integer cents here. Make it `price_cents integer`."
     (correction,) = taught(hearing, *asked, (text, "user"))
     assert correction.source is LessonSource.AGENT_INFERENCE
     assert "integer cents" in correction.words

@@ -79,7 +79,7 @@ def _day(day: int) -> str:
 def noted(note: LessonNote) -> dict[str, Any]:
     """A line of a lesson's history, in JSON's own types."""
     facts = {name: getattr(note, name) for name in note.__struct_fields__}
-    return {name: value for name, value in facts.items() if value != ""}
+    return {name: value for name, value in facts.items() if value != "" and (name, value) != ("sure", 1.0)}
 
 
 def to_review(beliefs: LessonBeliefs) -> list[tuple[LessonBelief, Lesson]]:
