@@ -204,7 +204,7 @@ def sensitive_parts(text: str) -> tuple[str, ...]:
 
     Examples:
         >>> sensitive_parts("Log in as ada@example.org with password: hunter2!")
-        ('assigned secret', 'e-mail address')
+        ('password', 'assigned secret', 'e-mail address')
         >>> sensitive_parts("Read the password from $DB_PASSWORD, never from the command line")
         ()
     """

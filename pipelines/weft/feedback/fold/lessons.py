@@ -68,7 +68,7 @@ def _outcome(event: LessonOutcome, moment: _Moment, principal: str) -> Iterator[
         why=event.why or "",
         span=event.span or "",
         injection=event.injection_id or "",
-        sure=event.sure,
+        **({} if event.sure == 1.0 else {"sure": event.sure}),  # a note leaves out what is usual
     )
     yield UsageKey(moment.day, event.lesson_id, note_bin(note), principal)
 
