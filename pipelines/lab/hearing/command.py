@@ -30,7 +30,6 @@ from weft.lessons.hearing import FeatureReader
 
 _EXAMPLES = {"outcome": outcome_examples, "teaching": teaching_examples}
 _SEED = 7
-_LEAST = {"outcome": 0.5, "teaching": 0.7}  # as `conf/base/lessons.yaml` has it
 # Of the places in `OUTCOMES` and `TEACHINGS`: 0 for nothing, 1 for what speaks for a lesson, 2 against it.
 _SIGNS = {"outcome": np.array([0, 1, 2, 2, 1]), "teaching": np.array([0, 1, 1, 1])}
 _HEADS = Path(str(weft.lessons.__path__[0])) / "heads"
@@ -47,7 +46,9 @@ def train_hearing(
 ) -> Result:
     """Train the heads that hear lessons."""
     torch.set_num_threads(1)  # the networks are small: threads wait for one another
-    reading = FeatureReader(TextStates(options.settings().embedding, retained=_ALL_TEXTS))
+    settings = options.settings()
+    reading = FeatureReader(TextStates(settings.embedding, retained=_ALL_TEXTS))
+    least = {"outcome": settings.lessons.hearing.least, "teaching": settings.lessons.hearing.teaches}
     summary: dict[str, Any] = {}
     table = titled("by manner, kept out of training", "head", "manner", "labelled", "recall", "precision", "exact")
     for name in [only] if only else list(_EXAMPLES):
@@ -57,7 +58,7 @@ def train_hearing(
         if figures:
             shares, temperature = out_of_manner(given, _SEED)
             weights["t"] = np.array([temperature])
-            rows, claimed = by_manner(name, given, shares), calibration(name, given, shares)
+            rows, claimed = by_manner(name, given, shares, least[name]), calibration(name, given, shares)
             summary[name] |= {"temperature": temperature, "manners": rows, "calibration": claimed}
             for manner, row in rows.items():
                 table.add_row(name, manner, *(f"{value:.2f}" if value <= 1 else f"{value}" for value in row.values()))
@@ -67,12 +68,12 @@ def train_hearing(
     return Result([summary], [table] if figures else [])
 
 
-def by_manner(name: str, given: TrainingSet, shares: np.ndarray) -> Mapping[str, Mapping[str, float]]:
+def by_manner(name: str, given: TrainingSet, shares: np.ndarray, least: float) -> Mapping[str, Mapping[str, float]]:
     """Of each manner, and of all: how many turns say something, and how much of it is heard, by its sign."""
     labels, signs = given.labels, _SIGNS[name]
     of = np.array([each.manner for each in given.examples])
     sure = _by_sign(name, shares)
-    detected = np.where(sure.max(axis=1) >= _LEAST[name], 1 + sure.argmax(axis=1), 0)
+    detected = np.where(sure.max(axis=1) >= least, 1 + sure.argmax(axis=1), 0)
     best = np.where(signs[None, :] == detected[:, None], shares, -1.0).argmax(axis=1)
     rows = {}
     for manner in [*sorted(set(of.tolist())), "all"]:

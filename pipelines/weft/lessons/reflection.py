@@ -74,7 +74,7 @@ class HearingReflector:
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:
         """Lessons from blocks by anyone, and else from what is heard, in their order."""
-        lessons: list[tuple[int, Lesson]] = []
+        lessons: list[Lesson] = []
         refused: list[RejectedLesson] = []
         blocks = {place: _stated_in(step) for place, step in enumerate(episode)}
         spoken = [
@@ -87,10 +87,10 @@ class HearingReflector:
             [*stated, *((each.turn, each.words, each.source) for each in taught)], key=lambda each: each[0]
         ):
             try:
-                lessons.append((place, _lesson(words, source, episode[: place + 1])))
+                lessons.append(_lesson(words, source, episode[: place + 1]))
             except InvalidLessonError as error:
                 refused.append(RejectedLesson("invalid", str(error)))
-        passed, rejected = pass_gate((each for _, each in lessons), injected, self._settings)
+        passed, rejected = pass_gate(lessons, injected, self._settings)
         return Reflection(passed, (*refused, *rejected))
 
 
