@@ -127,19 +127,20 @@ def _is_account(text: str) -> bool:
 _SIGNS = r"!#$%&*?+~^§;|"  # that passwords have within, and no name, path, number or piece of code
 _PATTERNS: Mapping[str, re.Pattern[str]] = {
     "password": re.compile(
-        # Eight letters, digits and signs without a blank, whatever stands around, in any language.
-        rf"(?<![\w/=.:@&?{_SIGNS}-])(?=[^\s\d]*\d)(?=[^\s{_SIGNS}]+[{_SIGNS}]+[^\W_]|[^\s{_SIGNS}]*\d[^\s{_SIGNS}]*[!#$&*+~^§])"
-        rf"(?=\S*[a-zß-ɏ]{{2}})[\w@{_SIGNS}-]{{8,}}(?![\w/=(){{}}<>\[\]@]|[.:]\w)"
+        # Eight letters, digits and signs without a blank, whatever stands around, in any language. All is bounded:
+        # a long line without a blank takes no longer than its length.
+        rf"(?<![\w/=.:@&?{_SIGNS}-])(?=[^\s\d]{{0,64}}\d)(?=[^\s{_SIGNS}]{{1,64}}[{_SIGNS}]+[^\W_]|[^\s{_SIGNS}]{{0,64}}\d[^\s{_SIGNS}]{{0,64}}[!#$&*+~^§])"
+        rf"(?=\S{{0,64}}[a-zß-ɏ]{{2}})[\w@{_SIGNS}-]{{8,64}}(?![\w/=(){{}}<>\[\]@]|[.:]\w)"
         # Behind a word for one, with a digit.
         r"|\b(?:passw(?:or)?[dt]\w*|passphrase|pwd|pw|(?<!-)token|secret)\b(?:\s?[:=]\s?|\s+(?:\w{1,7}\s+)?)['\"]?"
-        rf"(?=[^\s\d]*\d)(?=\S*[^\W\d_]{{2}})(?!\S*\d+/)[\w{_SIGNS}.@-]{{8,}}"
-        r"|\b(?:login|credentials?)\s+(?:is|are|was)\s+(?:\w+\s?[/,:]\s?)?(?=[^\s\d]*\d)(?=[^\s]*[a-z])[\w!#$%&*-]{8,}"
+        rf"(?=[^\s\d]{{0,64}}\d)(?=\S{{0,64}}[^\W\d_]{{2}})(?!\S{{0,64}}\d/)[\w{_SIGNS}.@-]{{8,64}}"
+        r"|\b(?:login|credentials?)\s+(?:is|are|was)\s+(?:\w+\s?[/,:]\s?)?(?=[^\s\d]{0,64}\d)(?=\S{0,64}[a-z])[\w!#$%&*-]{8,}"
         r"|\bPINs?\b\W+(?:\w{1,4}\s+)?\d{4,8}\b",
         re.IGNORECASE,
     ),
     "webhook": re.compile(  # a piece of its path, or a value, with digits and letters
-        r"https?://(?=\S*hook)\S*[/=](?=[^/\s]*\d)(?=[^/\s]*[a-z])[\w-]{8,}"
-        r"|https?://\S*[?&](?:key|token|sig|secret|code|auth)=[^\s&<{$]{6,}",
+        r"https?://(?=\S{0,200}hook)\S{0,200}[/=](?=[^/\s]{0,64}\d)(?=[^/\s]{0,64}[a-z])[\w-]{8,}"
+        r"|https?://\S{0,200}[?&](?:key|token|sig|secret|code|auth)=[^\s&<{$]{6,}",
         re.IGNORECASE,
     ),
     "private key": re.compile(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from tests.support.lessons import labelled, lines_of
@@ -152,3 +154,18 @@ def test_accounts_are_told_by_their_check_digits(account: str) -> None:
     assert "account number" in sensitive_parts(f"pay {account} monthly")
     others = [f"{account[:2]}{check:02d}{account[4:]}" for check in range(2, 99) if f"{check:02d}" != account[2:4]]
     assert not any("account number" in sensitive_parts(other) for other in others)
+
+
+@pytest.mark.parametrize("piece", ["(ab", "ab,", "'ab", "ab-", "https://hook/a1/"])
+def test_a_long_line_without_a_blank_takes_no_longer_than_its_length(piece: str) -> None:
+    """LES-6: transcripts hold minified scripts; four times as much may take eight times as long, not sixteen."""
+
+    def seconds(count: int) -> float:
+        text = piece * count
+        began = time.process_time()
+        for _ in range(3):
+            sensitive_parts(text)
+        return time.process_time() - began
+
+    seconds(100)
+    assert seconds(8_000) <= 8 * max(seconds(2_000), 0.001)
