@@ -40,8 +40,8 @@ def manners() -> Sequence[str]:
 
 def rows_of(manner: str) -> Iterator[Mapping[str, Any]]:
     """The labelled conversations of one manner."""
-    for line in (TURNS / f"{manner}.jsonl").read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
+    with (TURNS / f"{manner}.jsonl").open(encoding="utf-8", newline="\n") as lines:
+        yield from map(json.loads, lines)
 
 
 def utterances_of(turns: Sequence[Sequence[str]]) -> list[Utterance]:

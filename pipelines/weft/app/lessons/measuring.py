@@ -72,7 +72,7 @@ def measured(folder: Path, settings: Settings) -> Figures:
 
 
 def _records(path: Path) -> Iterator[Mapping[str, Any]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n"), 1):
         if line.strip():
             try:
                 yield json.loads(line)
