@@ -20,6 +20,7 @@ from weft.lessons.hearing import OUTCOMES, FeatureReader, SpokenTurn, Utterance,
 TURNS = Path(__file__).parent / "turns"
 _SPEAKERS = {"user": "user", "assistant": "agent", "tool": "tool"}
 _KINDS = {"rule": 1, "correction": 2, "repeated": 2, "inference": 3}  # in the order of `TEACHINGS`
+_ELSEWHERE = 0.5  # share of what is said of a lesson that is shown with another one
 _SILENT = 3  # turns of a conversation that say nothing, beside its last one, which are enough
 
 
@@ -50,16 +51,25 @@ def utterances_of(turns: Sequence[Sequence[str]]) -> list[Utterance]:
 
 
 def outcome_examples(reading: FeatureReader, rng: random.Random) -> Iterator[LabelledTurn]:
-    """Of each lesson the turn that says what came of it, and some that do not."""
+    """Of each lesson the turn that says what came of it, and some that do not.
+
+    What is said of one lesson says nothing of another one, which half of what is said is shown with, too.
+    """
     for manner in manners():
-        for row in rows_of(manner):
+        rows = list(rows_of(manner))
+        drawn = [lesson for row in rows for lesson in row["lessons"]]
+        for row in rows:
             turns = list(turns_of(utterances_of(row["turns"])))
+            at_places = {turn.place: turn for turn in turns}
             for lesson, outcome in zip(row["lessons"], row["outcomes"], strict=True):
                 others = [each for each in row["lessons"] if each != lesson]
                 at = None if outcome is None else outcome[1]
                 for turn in _some(turns, at, rng):
                     label = 0 if turn.place != at else [each and each.value for each in OUTCOMES].index(outcome[0])
                     yield LabelledTurn(manner, *reading.of_lesson(turn, turn.spoken, lesson, others), label)
+                if at in at_places and rng.random() < _ELSEWHERE and (other := rng.choice(drawn)) not in row["lessons"]:
+                    turn = at_places[at]
+                    yield LabelledTurn(manner, *reading.of_lesson(turn, turn.spoken, other, ()), 0)
 
 
 def teaching_examples(reading: FeatureReader, rng: random.Random) -> Iterator[LabelledTurn]:

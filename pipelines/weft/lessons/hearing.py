@@ -303,6 +303,8 @@ class Hearing:
         about, before, words = (each.vector for each in texts)
         if max(float(words @ about), float(before @ about)) < self._settings.near:
             return None
+        if float(words @ about) >= self._settings.restated:
+            return None  # who states a rule says nothing of it
         shares = self._outcome(texts, facts)
         good = sum(share for share, each in zip(shares, OUTCOMES, strict=True) if each in _GOOD)
         sure = float(max(good, 1.0 - shares[0] - good))

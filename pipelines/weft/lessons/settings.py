@@ -41,6 +41,7 @@ class HearingSettings(Section):
 
     least: Share  # that an outcome was good, or bad
     near: Share  # cosine of a lesson with what is said, or with what that answers, below which it is about another
+    restated: Share  # cosine of a lesson with what is said from which on it is stated once more
     teaches: Share  # that a turn teaches something
     again: Share  # cosine of what two turns say from which on the second one corrects the same once more
 

@@ -122,7 +122,7 @@ def test_a_rule_for_good_is_told_from_a_correction(hearing: Hearing) -> None:
     asked = (("Add a price column.", "user"), ("`price numeric(10,2)` added.", "agent"))
     (rule,) = taught(hearing, *asked, ("Remember for the future: prices are always stored as integer cents.", "user"))
     assert rule.source is LessonSource.USER_CORRECTION
-    text = "All prices are integer cents here. Make it `price_cents integer`."
+    text = "We store amounts as integer cents, floats have cost us a tax audit. Make it integer."
     (correction,) = taught(hearing, *asked, (text, "user"))
     assert correction.source is LessonSource.AGENT_INFERENCE
     assert "integer cents" in correction.words
@@ -167,3 +167,14 @@ def test_a_head_computes_its_formula() -> None:
     expected = softmax(np.mean(logs, axis=0) / 0.8)
     read_texts = [ReadText(text.astype(np.float32), np.zeros(6, np.float32)) for text in texts]
     assert ClassifierHead(weights)(read_texts, facts.tolist()) == pytest.approx(expected, rel=1e-4)
+
+
+def test_who_states_a_rule_once_more_and_who_speaks_of_others_say_nothing_of_it(hearing: Hearing) -> None:
+    """LES-5: an agent is shown many lessons, and most of what is said is about none of them."""
+    rule = "Commit messages in this repository start with the ticket number"
+    assert heard(hearing, f"{rule}.", lessons=(rule,), agent="Noted.") == []
+    text = "from 8 s to 210 ms with the eager loading, great"
+    agent = "I added eager loading for the order lines."
+    assert heard(hearing, text, lessons=(rule, "Send invoices on Fridays"), agent=agent) == []
+    (one,) = heard(hearing, text, lessons=(rule, "Use eager loading for order lines"), agent=agent)
+    assert one.injection.lesson.content == "Use eager loading for order lines"

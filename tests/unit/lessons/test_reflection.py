@@ -52,9 +52,9 @@ ASKED = [EpisodeStep("Add a price column to the add-ons."), EpisodeStep("`price 
 def test_a_lesson_is_said_in_the_words_of_who_taught_it(reflector: HearingReflector) -> None:
     """LES-2, LES-6: what was true of one piece of work starts below what is active, with reason, span, conditions."""
     tool = EpisodeStep("edit", "tool", "Edit", files=("db/0001.sql",))
-    text = "All prices are integer cents here, as the tax office wants it. Thanks!"
+    text = "We store amounts as integer cents, floats have cost us a tax audit. Thanks!"
     (lesson,) = reflector.reflect([tool, *ASKED, EpisodeStep(text)], []).proposals
-    assert lesson.content == "All prices are integer cents here, as the tax office wants it"
+    assert lesson.content == "We store amounts as integer cents, floats have cost us a tax audit"
     assert (lesson.span, lesson.source) == (f"{lesson.content}.", LessonSource.AGENT_INFERENCE)
     assert lesson.conditions == Conditions(tools=("Edit",), files=("*.sql",))
     assert lesson.reasoning
