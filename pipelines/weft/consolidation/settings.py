@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr
 
 from weft.domain.links import Provider
 from weft.domain.sections import Section
-from weft.wording.statements import Polarity
+from weft.wording.comparison import Polarity
 
 FOLDS = 5
 """Parts of the observations, each predicted by a calibration that was fitted on the others."""

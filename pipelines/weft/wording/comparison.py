@@ -10,15 +10,16 @@ sentences with two words in one place nothing tells whether these are two answer
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 
-from weft.wording.lexicon import DENYING_VERBS, NEGATIONS, beside, excluding, meaning_of, sure_stem
-from weft.wording.text import VALUES, Kind, Text, Way, is_idle
+from weft.wording.lexicon import DENYING_VERBS, NEGATIONS, ORDER, beside, excluding, meaning_of, sure_stem
+from weft.wording.text import VALUES, Kind, Text, Way, is_denying, is_idle
+from weft.wording.words import stem_of
 
 _DENYING = frozenset(map(sure_stem, NEGATIONS | DENYING_VERBS | {"out", "free"}))
 _QUOTE = re.compile(r"(?<!\w)['\"](?=\w)")
@@ -35,6 +36,14 @@ class TextRelation(StrEnum):
     PROPOSED = "proposed"  # perhaps: a person is asked
     OPPOSITE = "opposite"  # both cannot be followed
     OTHER = "other"  # neither says anything of the other
+
+
+class Polarity(StrEnum):
+    """In what two texts are opposed."""
+
+    DENIAL = "denial"
+    OPPOSITE = "opposite"
+    NUMBER = "number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,63 @@ def compare(one: Text, other: Text, thresholds: Thresholds) -> Comparison:
     return Comparison(TextRelation.SAME, shared, "the same words, denials, numbers and order")
 
 
+@dataclass(frozen=True, slots=True)
+class Opposition:
+    """In what one of two texts says the opposite of the other."""
+
+    polarity: Polarity
+    exact: bool  # whether nothing else differs in them, which may be a condition or another subject
+
+
+def opposition(one: Text, other: Text) -> Opposition | None:
+    """In what two texts are opposed, the same whichever comes first; None where they are not, or differ in more.
+
+    Examples:
+        >>> pairs = [("The cache is on", "The cache is not on"), ("Keep it 3 days", "Do not keep it 5 days")]
+        >>> [opposition(Text(one), Text(other)) for one, other in pairs]
+        [Opposition(polarity=<Polarity.DENIAL: 'denial'>, exact=True), None]
+    """
+    return _Differences(one, other).opposition()
+
+
+def changes_places(one: Text, other: Text) -> bool:
+    """Whether two words stand in each other's place, or any in another where a text orders or denies something.
+
+    A clause may move, and nothing else: not so "warnings as errors" and "errors as warnings".
+
+    Examples:
+        >>> one = Text("The client calls the server")
+        >>> [changes_places(one, Text(each)) for each in ("The server calls the client", "Now the client calls it")]
+        [True, False]
+    """
+    if one.stems == other.stems:
+        return False
+    matcher = SequenceMatcher(None, one.stems, other.stems, autojunk=False)
+    blocks = [(one.stems[a:b], other.stems[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
+    single = {block for block in blocks if len(block[0]) == len(block[1]) == 1}
+    if any(block[::-1] in single for block in single):
+        return True
+    if any(map(is_denying, one.words)) or not ORDER.isdisjoint(one.words):
+        both = {stem for stem in one.stems if one.counted[stem] == other.counted[stem] == 1}
+        return [stem for stem in one.stems if stem in both] != [stem for stem in other.stems if stem in both]
+    if one.counted != other.counted:
+        return False
+    left, come = (sorted(filter(None, side)) for side in zip(*blocks, strict=True))
+    return left != come or min(map(len, left)) < 2
+
+
+def exclude_each_other(ours: Iterable[str], theirs: Iterable[str]) -> bool:
+    """Whether a word of one side is the opposite of one of the other, or names another end, in whatever form."""
+    stems = {stem for word in theirs for stem in (sure_stem(word), stem_of(word))}
+    against = (_against(stem) for word in ours for stem in (sure_stem(word), stem_of(word)))
+    return any(not stems.isdisjoint(each) for each in against)
+
+
+@lru_cache(maxsize=65_536)
+def _against(stem: str) -> frozenset[str]:
+    return excluding(stem) | beside(stem)
+
+
 def may_be_about_the_same(one: Text, other: Text, least: float) -> bool:
     """Whether both may name `least` of their words, opposites with them; where not, they are about other things."""
     both, every = len(one.content & other.content), len(one.content) + len(other.content)
@@ -128,13 +194,13 @@ class _Differences:
 
     def __init__(self, one: Text, other: Text) -> None:
         self._one, self._other = one, other
-        ours, theirs = one.every - other.every, other.every - one.every
+        ours, theirs = frozenset(one.counted - other.counted), frozenset(other.counted - one.counted)
         self.opposites = [(left, right) for left in sorted(ours) for right in sorted(theirs & excluding(left))]
         if one.order[0] & other.order[0]:  # "before" in one and "after" in the other may state one order
             self.opposites = [pair for pair in self.opposites if set(pair) != {"befor", "after"}]
         self._subjects = [(left, right) for left in sorted(ours) for right in sorted(theirs & beside(left))]
-        self._ours, self._theirs = one.content - other.content, other.content - one.content
-        self._exchanged = list(self._exchanges()) if one.hard - other.hard or other.hard - one.hard else []
+        self._ours, self._theirs = one.content & ours, other.content & theirs
+        self._exchanged = list(self._exchanges()) if one.hard & ours or other.hard & theirs else []
         # One sign or number in the place of another is something that both are about, and so is each opposite.
         values = any(kind in VALUES for kind, _, _ in self._exchanged)
         both = len(one.content & other.content) + max(len(self.opposites), int(values))
@@ -180,6 +246,22 @@ class _Differences:
         values = [(left, right) for kind, left, right in self._exchanged if kind in VALUES]
         if values and (self._ours | self._theirs) <= {*chain.from_iterable(values)}:
             yield f"in one place: {self._pairs(values)}"
+
+    def opposition(self) -> Opposition | None:
+        """In what they are opposed, where they name the same; another number beside a denial may be true with it."""
+        values = [pair for kind, *pair in self._exchanged if kind in VALUES]
+        named = {*chain.from_iterable(self.opposites), *chain.from_iterable(values)}
+        ours, theirs = self._ours - named, self._theirs - named
+        if any(self.subjects()) or changes_places(self._one, self._other) or (ours and theirs):
+            return None
+        exact = not ours and not theirs
+        if any(self.order()):
+            return None if self._denied or values else Opposition(Polarity.OPPOSITE, exact)
+        turned = bool((self._turns + self._denied) % 2)
+        if turned == bool(values) or not any(self.opposed()):
+            return None
+        turn = Polarity.DENIAL if self._denied else Polarity.OPPOSITE
+        return Opposition(turn if turned else Polarity.NUMBER, exact)
 
     def two_answers(self) -> Iterator[str]:
         """What stands in one place of else equal texts: perhaps two answers, of which one holds."""

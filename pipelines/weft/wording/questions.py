@@ -6,7 +6,8 @@ import re
 from functools import cached_property
 from itertools import pairwise
 
-from weft.wording.lexicon import DIRECTIONS, IDLE, LACKING, QUESTIONS, beside, denies, excluding, meaning_of, sure_stem
+from weft.wording.comparison import exclude_each_other
+from weft.wording.lexicon import DIRECTIONS, IDLE, LACKING, QUESTIONS, denies, meaning_of, sure_stem
 from weft.wording.text import read_words
 from weft.wording.words import is_misspelt, stem_of
 
@@ -68,14 +69,14 @@ class Question:
             >>> [ours.contradicts(Question(text)) for text in others]
             [True, False, False]
         """
-        ours, theirs = set(self._sure) - set(other._sure), set(other._sure) - set(self._sure)
+        ours, theirs = set(self.words) - set(other.words), set(other.words) - set(self.words)
         there, back = self.directions - other.directions, other.directions - self.directions
         return (
             self.denies != other.denies
             or bool(self.numbers and other.numbers and self.numbers != other.numbers)
             or bool(self.asks and other.asks and self.asks != other.asks)
             or any((right, left) in back for left, right in there)
-            or any(not (excluding(stem) | beside(stem)).isdisjoint(theirs) for stem in ours)
+            or exclude_each_other(ours, theirs)
             or bool(self._beyond(other) and other._beyond(self))
         )
 

@@ -15,28 +15,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import Enum, StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 
-from weft.wording.lexicon import (
-    ABSOLUTES,
-    CONDITIONS,
-    IDLE,
-    LACKING,
-    NUMERALS,
-    ORDER,
-    beside,
-    denies,
-    excluding,
-    is_unit,
-    sure_stem,
-)
-from weft.wording.text import read_words
-from weft.wording.words import stem_of
+from weft.wording.comparison import Opposition, Polarity, changes_places, exclude_each_other, opposition
+from weft.wording.lexicon import ABSOLUTES, CONDITIONS, IDLE, LACKING, NUMERALS, ORDER, denies, sure_stem
+from weft.wording.text import Kind, Text
 
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
 _MARKUP = frozenset("*#|_-+>`'\"\\")  # single signs that lists, tables and headings begin with
@@ -46,105 +33,57 @@ _EDITS = 2  # places in which texts differ, up to which a condition in one of th
 _LEAST = 0.5  # share of words that a pair of sentences has in common
 
 
-class Polarity(StrEnum):
-    """In what two statements are opposed."""
-
-    DENIAL = "denial"
-    OPPOSITE = "opposite"
-    NUMBER = "number"
-
-
 @dataclass(frozen=True, slots=True)
-class Opposition:
-    """Two statements that are opposed."""
+class OpposedSentences:
+    """Two sentences of two texts that are opposed."""
 
     polarity: Polarity
-    one: str  # Their words
+    one: str  # their words
     other: str
     # whether nothing else differs in them, and neither text has sentences that the other lacks while the other
     # has some, too: a condition or another subject may be in what differs
     exact: bool
 
 
-class _Kind(Enum):
-    """What a word is that can stand in the place of another of its kind."""
-
-    ORDER = "order"
-    NUMBER = "number"
-    UNIT = "unit"
-    FLAG = "flag"
-    SIGN = "sign"
-    NAME = "name"
-
-
-_ORDERED = (_Kind.NAME, _Kind.NUMBER)  # of these the order says something
-
-
-@lru_cache(maxsize=65_536)
-def _kind(word: str) -> _Kind | None:
-    if word in ORDER:
-        return _Kind.ORDER
-    if word in NUMERALS or any(map(str.isdigit, word)):
-        return _Kind.NUMBER
-    if word[0] == "-" and word.lstrip("-")[:1].isalpha():
-        return _Kind.FLAG
-    if is_unit(word):
-        return _Kind.UNIT
-    return None if any(map(str.isalnum, word)) else _Kind.SIGN
-
-
-def _is_negation(word: str) -> bool:
-    return denies(word) or word in LACKING
-
-
 def _turns(word: str) -> bool:
     """Whether a word makes the opposite of a sentence by standing in it."""
-    return _is_negation(word) or word in ABSOLUTES
+    return denies(word) or word in LACKING or word in ABSOLUTES
 
 
 class Statement:
     """A sentence taken apart."""
 
     def __init__(self, text: str) -> None:
-        self._read = [(word, written) for word, written in read_words(text) if word not in _MARKUP]
-        self.words = tuple(NUMERALS.get(word, word) for word, _ in self._read)
+        self.text = Text(" ".join(word for word in text.split() if word not in _MARKUP))
+        self.words = tuple(NUMERALS.get(word, word) for word in self.text.words if word not in _MARKUP)
 
     @cached_property
     def counted(self) -> Counter[str]:
         """How often each word stands in it."""
         return Counter(self.words)
 
-    @cached_property
-    def kinds(self) -> Mapping[str, _Kind]:
-        """The kind of each word that has one; names are written with a capital, or as identifiers."""
-        named = {
-            word: _Kind.NAME
-            for at, (word, written) in enumerate(self._read)
-            if (written[0].isupper() and (at or word not in IDLE))
-            or any(map(str.isupper, written[1:]))
-            or "_" in word
-            or "." in word
-        }
-        return named | {word: kind for word in self.counted if (kind := _kind(word)) is not None}
-
     def turning(self) -> list[str]:
         """Words that make the opposite of it, in their order."""
-        return [word for word in self.words if _turns(word)]
+        return list(filter(_turns, self.words))
+
+    def has_condition(self, other: Statement) -> bool:
+        """Whether one of both alone says when it holds."""
+        return any((self.counted[word] > 0) != (other.counted[word] > 0) for word in CONDITIONS)
+
+    def differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+        """Words of both that stand in each other's place."""
+        matcher = SequenceMatcher(None, self.words, other.words, autojunk=False)
+        for kind, a, b, c, d in matcher.get_opcodes():
+            if kind != "equal":
+                yield self.words[a:b], other.words[c:d]
 
     def agrees(self, other: Statement) -> bool:
-        """Whether nothing in which they differ makes another statement of it."""
-        if not self.keeps_order(other):
+        """Whether nothing in which they differ makes another statement of it: noise, additions, and small words."""
+        if changes_places(self.text, other.text):
             return False
-        ours, theirs = self.counted - other.counted, other.counted - self.counted
-        special = [self._is_special(word) for word in ours] + [other._is_special(word) for word in theirs]
-        if not any(special) and not _opposes(ours, theirs):
-            return True
-        return all(self._exchanges_nothing(other, *block) for block in self.differences(other))
+        return all(self._keeps(other, *block) for block in self.differences(other))
 
-    def _is_special(self, word: str) -> bool:
-        return word in self.kinds or _turns(word)
-
-    def _exchanges_nothing(self, other: Statement, ours: Sequence[str], theirs: Sequence[str]) -> bool:
+    def _keeps(self, other: Statement, ours: Sequence[str], theirs: Sequence[str]) -> bool:
         """Whether words in each other's place leave the statement what it is.
 
         What denies must be the same, and flags. Numbers, units, names, signs and words of order may be missing on
@@ -154,111 +93,14 @@ class Statement:
             return len(ours) + len(theirs) >= _NOTICE and abs(len(ours) - len(theirs)) >= _RUN
         if abs(len(ours) - len(theirs)) >= _RUN:  # an addition
             return True
-        mine = {kind for word in ours if (kind := self.kinds.get(word)) is not None}
-        yours = {kind for word in theirs if (kind := other.kinds.get(word)) is not None}
-        return not (mine & yours or _Kind.FLAG in mine | yours or _opposes(ours, theirs))
+        mine, yours = self._special(ours), other._special(theirs)
+        return not (mine & yours or Kind.FLAG in mine | yours or exclude_each_other(ours, theirs))
 
-    def has_condition(self, other: Statement) -> bool:
-        """Whether one of both alone says when it holds."""
-        return any((self.counted[word] > 0) != (other.counted[word] > 0) for word in CONDITIONS)
-
-    def keeps_order(self, other: Statement) -> bool:
-        """Whether no two words have changed places, names and numbers that both have stand in one order, and all words
-        do where it says what comes first or denies something.
-        """
-        if self.words == other.words:
-            return True
-        both = {
-            word
-            for word in self.counted.keys() & other.counted.keys()
-            if self.counted[word] == other.counted[word] == 1
-        }
-        ours, theirs = ([word for word in each.words if word in both] for each in (self, other))
-        if ours == theirs:
-            return True
-        # "Cache profiles, not permissions", "cache permissions, not profiles".
-        if not ORDER.isdisjoint(self.counted) or any(map(_turns, self.counted)):
-            return False
-        if self.counted == other.counted and not self._moves_clauses(other):
-            return False
-        named = {word for word in both if self.kinds.get(word) in _ORDERED}
-        if [word for word in ours if word in named] != [word for word in theirs if word in named]:
-            return False
-        return not self._changes_places(other)
-
-    def _changes_places(self, other: Statement) -> bool:
-        """Whether two words stand in each other's place: the client calls the server, the server calls the client."""
-        others = {(ours[0], theirs[0]) for ours, theirs in self.differences(other) if len(ours) == len(theirs) == 1}
-        return any((theirs, ours) in others for ours, theirs in others)
-
-    def _moves_clauses(self, other: Statement) -> bool:
-        """Whether what stands elsewhere moved as a whole, and is no word by itself.
-
-        Not so "warnings as errors" and "errors as warnings", "only the owner may" and "the owner may only".
-        """
-        left, come = (sorted(words for words in side if words) for side in zip(*self.differences(other), strict=True))
-        return left == come and min(map(len, left), default=0) > 1
-
-    def differences(self, other: Statement) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-        """Words of both that stand in each other's place."""
-        matcher = SequenceMatcher(None, self.words, other.words, autojunk=False)
-        for kind, a, b, c, d in matcher.get_opcodes():
-            if kind != "equal":
-                yield self.words[a:b], other.words[c:d]
-
-    def opposed(self, other: Statement) -> Opposition | None:
-        """In what one sentence says the opposite of another; None where it does not, or speaks of something else."""
-        if not self.keeps_order(other):
-            return None
-        denied = opposites = numbers = 0
-        exact = True
-        for block in self.differences(other):
-            ours, theirs = map(_Side, block)
-            denied += ours.negations + theirs.negations
-            opposites += ours.without_opposites(theirs)
-            if ours.numbers and theirs.numbers:
-                if len(ours.numbers) != len(theirs.numbers):
-                    return None
-                numbers += 1
-            elif ours.numbers or theirs.numbers:
-                exact = False
-            if ours.others and theirs.others:
-                return None
-            stronger = ours.absolutes != theirs.absolutes and not ours.negations and not theirs.negations
-            exact = exact and not ours.others and not theirs.others and not stronger
-        turned = (denied + opposites) % 2
-        if bool(turned) == bool(numbers):  # neither, or a denial of another number, which may be true with the first
-            return None
-        exact = exact and denied + opposites + numbers == 1
-        polarity = Polarity.NUMBER if numbers else Polarity.OPPOSITE if opposites else Polarity.DENIAL
-        return Opposition(polarity, " ".join(self.words), " ".join(other.words), exact)
-
-
-class _Side:
-    """What one sentence has where another has something else."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        denying = [word for word in words if _is_negation(word)]
-        self.negations = len(denying)
-        self.absolutes = sum(word in ABSOLUTES for word in words if word not in denying)
-        self.numbers = [word for word in words if _kind(word) is _Kind.NUMBER]
-        counted = {*denying, *ABSOLUTES, *self.numbers}
-        self.others = {
-            sure_stem(word) for word in words if word not in counted and (_kind(word) is not None or word not in IDLE)
-        }
-
-    def without_opposites(self, other: _Side) -> int:
-        """Leave out stems that both have, and those that exclude each other; how many pairs of these there were."""
-        both = self.others & other.others
-        self.others -= both
-        other.others -= both
-        pairs = 0
-        for stem in sorted(self.others):
-            if against := sorted(other.others & excluding(stem)):
-                self.others.discard(stem)
-                other.others.discard(against[0])
-                pairs += 1
-        return pairs
+    def _special(self, words: Sequence[str]) -> set[Kind | str | None]:
+        """What some words are of which another in their place makes another statement: the first may be a name."""
+        kinds = {*map(self.text.kinds.get, map(sure_stem, words))} - {None}
+        named = self.words[0] in words and self.words[0] not in IDLE and self.text.text[0].isupper()
+        return {*kinds, *([Kind.NAME] if named else []), *([] if ORDER.isdisjoint(words) else ["order"])}
 
 
 class Statements:
@@ -299,7 +141,7 @@ class Statements:
             return False
         return all(len(sentence.words) >= _NOTICE or not sentence.turning() for sentence in (*ours, *theirs))
 
-    def opposes(self, other: Statements, least: float) -> Opposition | None:
+    def opposes(self, other: Statements, least: float) -> OpposedSentences | None:
         """The first pair of sentences in which both are opposed; None where they are not, or differ in more than that.
 
         Examples:
@@ -317,17 +159,18 @@ class Statements:
         if self.overlap(other) < least:
             return None
         pairs, ours, theirs = self.paired(other)
-        opposed: list[Opposition] = []
+        opposed: list[tuple[Statement, Statement, Opposition]] = []
         for here, there in pairs:
-            opposite = here.opposed(there)
+            opposite = opposition(here.text, there.text)
             if opposite is not None:
-                opposed.append(opposite)
+                opposed.append((here, there, opposite))
             elif not here.agrees(there):
                 return None
         if not opposed:
             return None
-        first, exact = opposed[0], not (ours and theirs) and all(each.exact for each in opposed)
-        return Opposition(first.polarity, first.one, first.other, exact)
+        (one, another, first), *_ = opposed
+        exact = not (ours and theirs) and all(each.exact for _, _, each in opposed)
+        return OpposedSentences(first.polarity, " ".join(one.words), " ".join(another.words), exact)
 
     def paired(self, other: Statements) -> tuple[list[tuple[Statement, Statement]], list[Statement], list[Statement]]:
         """Sentences of both that differ and share most of their words; then those that only one or the other has."""
@@ -342,18 +185,6 @@ class Statements:
                 left[sentence.words] -= 1
                 besides.append(sentence)
         return besides
-
-
-def _opposes(ours: Iterable[str], theirs: Iterable[str]) -> bool:
-    """Whether a word of one side excludes one of the other, or names another end, by whatever it is called."""
-    stems = {stem for word in theirs for stem in (sure_stem(word), stem_of(word))}
-    against = (frozenset().union(*map(_against, (sure_stem(word), stem_of(word)))) for word in ours)
-    return any(not stems.isdisjoint(each) for each in against)
-
-
-@lru_cache(maxsize=65_536)
-def _against(stem: str) -> frozenset[str]:
-    return excluding(stem) | beside(stem)
 
 
 def _edited(

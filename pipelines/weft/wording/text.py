@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cached_property, lru_cache
@@ -137,6 +138,11 @@ class Text:
     def meanings(self) -> tuple[str, ...]:
         """Stems of its words, one for all that may mean the same."""
         return tuple(map(meaning_of, self.stems))
+
+    @cached_property
+    def counted(self) -> Counter[str]:
+        """How often each stem stands in it."""
+        return Counter(self.stems)
 
     @cached_property
     def every(self) -> frozenset[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.wording.test_statements import TEXT
-from weft.wording.statements import Opposition, Polarity, Statements
+from weft.wording.comparison import Polarity
+from weft.wording.statements import OpposedSentences, Statements
 
 
-def found(other: str) -> Opposition | None:
+def found(other: str) -> OpposedSentences | None:
     """What is found, the same from both sides."""
     one_way, back = (
         Statements(one).opposes(Statements(another), least=0.8) for one, another in ((TEXT, other), (other, TEXT))

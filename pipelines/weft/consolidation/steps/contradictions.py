@@ -28,7 +28,7 @@ from weft.indexes.graph.graph import EdgeKind
 from weft.learning.edges import NO_EDGES, LearnedEdge, LearnedEdges
 from weft.learning.evidence import Evidence
 from weft.retrieval.snapshot.relations import resolve_relations
-from weft.wording.statements import Opposition, Statements
+from weft.wording.statements import OpposedSentences, Statements
 
 _EXAMPLES = 10  # that a report shows
 
@@ -164,7 +164,7 @@ def find_contradictions(
 ) -> Contradictions:
     """The contradictions among near contents, the same for the same ones, in whatever order they come."""
     stands_for = duplicates.aliases.of
-    opposed: list[tuple[NearPair, Opposition | None]] = [
+    opposed: list[tuple[NearPair, OpposedSentences | None]] = [
         (pair, detected)
         for pair in sorted(duplicates.refused)
         if stands_for(pair.content) != stands_for(pair.other)
@@ -177,7 +177,7 @@ def find_contradictions(
     numbers = _clusters((stands_for(pair.content), stands_for(pair.other)) for pair, _ in every)
     support = support_of(evidence)
 
-    def importance(each: tuple[NearPair, Opposition | None]) -> tuple[object, ...]:
+    def importance(each: tuple[NearPair, OpposedSentences | None]) -> tuple[object, ...]:
         pair, detected = each
         served = support.get(pair.content, 0) + support.get(pair.other, 0)
         return (-served, detected is not None and not _acts(detected, settings), -pair.cosine, pair.content, pair.other)
@@ -196,12 +196,12 @@ def find_contradictions(
     )
 
 
-def _acts(detected: Opposition, settings: ContradictionSettings) -> bool:
+def _acts(detected: OpposedSentences, settings: ContradictionSettings) -> bool:
     return detected.exact and detected.polarity in settings.acting
 
 
 def _example(
-    pair: NearPair, detected: Opposition | None, cluster: int, settings: ContradictionSettings
+    pair: NearPair, detected: OpposedSentences | None, cluster: int, settings: ContradictionSettings
 ) -> ContradictionExample:
     return ContradictionExample(
         cluster=cluster,
