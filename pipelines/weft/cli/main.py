@@ -28,6 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments[:2] == HOOK and "--help" not in arguments:
         if argv is None:
             gc.disable()  # it is over before there is anything to collect
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads that wait for short work cost as much as it
         from weft.cli.lessons.hook import answer  # noqa: PLC0415  within .1 s, without typer
 
         code = answer(arguments[2:])

@@ -113,6 +113,17 @@ class Taught:
     sure: float  # probability that it teaches anything
 
 
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What was heard of a session before; its turns are not heard again."""
+
+    turns: int = 0
+    taught: tuple[str, ...] = ()  # what was said in them that taught something
+
+
+NOTHING_HEARD = Heard()
+
+
 def outcome_id(injection_id: str, lesson_id: str, rule: str) -> str:
     """32 hex digits of an injection, a lesson and the rule by which an outcome was told.
 
@@ -322,10 +333,13 @@ class Hearing:
         start, end, _ = parts[int(np.argmax(spoken))]
         return DetectedOutcome(result, injection, turn.place, start, end, text[start:end], sure)
 
-    def teachings(self, utterances: Sequence[Utterance]) -> list[Taught]:
-        """Turns that teach something for good, in their order; what is said again is a mistake made again."""
-        taught: list[tuple[Taught, np.ndarray]] = []
+    def teachings(self, utterances: Sequence[Utterance], heard: Heard = NOTHING_HEARD) -> list[Taught]:
+        """New turns that teach something for good, in their order; what is said again is a mistake made again."""
+        earlier = list(map(self._reading.vector, heard.taught))
+        taught: list[Taught] = []
         for turn in turns_of(utterances):
+            if turn.place < heard.turns:
+                continue
             shares = self._teaching(*self._reading.of_turn(turn, turn.spoken))
             sure = 1.0 - float(shares[0])
             if sure < self._settings.teaches:
@@ -342,13 +356,14 @@ class Hearing:
             while last + 1 < len(spoken) and spoken[last + 1] >= self._settings.teaches:
                 last += 1
             vector = self._reading.vector(turn.spoken)
-            if any(float(vector @ earlier) >= self._settings.again for _, earlier in taught):
+            if any(float(vector @ each) >= self._settings.again for each in earlier):
                 source = LessonSource.REPEATED_MISTAKE
             words = text[parts[first][0] : parts[last][1]]
             if not turn.by_agent and _FOR_GOOD.search(unquoted(words)):
                 source = LessonSource.USER_CORRECTION
-            taught.append((Taught(turn.place, source, words, sure), vector))
-        return [each for each, _ in taught]
+            taught.append(Taught(turn.place, source, words, sure))
+            earlier.append(vector)
+        return taught
 
 
 def sentences_in(text: str) -> list[tuple[int, int, str]]:

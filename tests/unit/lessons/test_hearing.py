@@ -14,6 +14,7 @@ from weft.domain.texts import ReadText
 from weft.lessons.hearing import (
     ClassifierHead,
     DetectedOutcome,
+    Heard,
     Hearing,
     Injection,
     Taught,
@@ -128,6 +129,18 @@ def test_a_rule_for_good_is_told_from_a_correction(hearing: Hearing) -> None:
     assert "integer cents" in correction.words
     for plain in ("Thanks!", "Now sort the list by name.", "Call it price_net this time."):
         assert taught(hearing, *asked, (plain, "user")) == []
+
+
+def test_what_was_heard_at_an_earlier_stop_is_not_heard_again(hearing: Hearing) -> None:
+    """LES-7: and a correction that was heard then is a mistake made again when it is said once more."""
+    text = "We store amounts as integer cents, floats have cost us a tax audit. Make it integer."
+    said = [("Add a price column.", "user"), ("`price numeric(10,2)` added.", "agent"), (text, "user")]
+    said += [("Done.", "agent"), ("And a discount.", "user"), ("`discount float` added.", "agent"), (text, "user")]
+    utterances = [Utterance(*each) for each in said]
+    (first,) = hearing.teachings(utterances[:4])
+    (again,) = hearing.teachings(utterances, Heard(4, (first.words,)))
+    assert [first, again] == hearing.teachings(utterances)
+    assert again.source is LessonSource.REPEATED_MISTAKE
 
 
 @given(st.text(max_size=80))
