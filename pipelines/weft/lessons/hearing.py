@@ -114,14 +114,14 @@ class Taught:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class EarlierTurns:
     """What was heard of a session before; its turns are not heard again."""
 
     turns: int = 0
     taught: tuple[str, ...] = ()  # what was said in them that taught something
 
 
-NOTHING_HEARD = Heard()
+NO_EARLIER_TURNS = EarlierTurns()
 
 
 def outcome_id(injection_id: str, lesson_id: str, rule: str) -> str:
@@ -333,12 +333,12 @@ class Hearing:
         start, end, _ = parts[int(np.argmax(spoken))]
         return DetectedOutcome(result, injection, turn.place, start, end, text[start:end], sure)
 
-    def teachings(self, utterances: Sequence[Utterance], heard: Heard = NOTHING_HEARD) -> list[Taught]:
+    def teachings(self, utterances: Sequence[Utterance], earlier: EarlierTurns = NO_EARLIER_TURNS) -> list[Taught]:
         """New turns that teach something for good, in their order; what is said again is a mistake made again."""
-        earlier = list(map(self._reading.vector, heard.taught))
+        vectors = list(map(self._reading.vector, earlier.taught))
         taught: list[Taught] = []
         for turn in turns_of(utterances):
-            if turn.place < heard.turns:
+            if turn.place < earlier.turns:
                 continue
             shares = self._teaching(*self._reading.of_turn(turn, turn.spoken))
             sure = 1.0 - float(shares[0])
@@ -356,13 +356,13 @@ class Hearing:
             while last + 1 < len(spoken) and spoken[last + 1] >= self._settings.teaches:
                 last += 1
             vector = self._reading.vector(turn.spoken)
-            if any(float(vector @ each) >= self._settings.again for each in earlier):
+            if any(float(vector @ each) >= self._settings.again for each in vectors):
                 source = LessonSource.REPEATED_MISTAKE
             words = text[parts[first][0] : parts[last][1]]
             if not turn.by_agent and _FOR_GOOD.search(unquoted(words)):
                 source = LessonSource.USER_CORRECTION
             taught.append(Taught(turn.place, source, words, sure))
-            earlier.append(vector)
+            vectors.append(vector)
         return taught
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 from weft.domain.errors import InvalidLessonError
 from weft.domain.lesson import ANYWHERE, Conditions, Lesson, LessonKind, LessonPriority, LessonSource
 from weft.lessons.gate import RejectedLesson, pass_gate
-from weft.lessons.hearing import NOTHING_HEARD, Heard, Hearing, Utterance
+from weft.lessons.hearing import NO_EARLIER_TURNS, EarlierTurns, Hearing, Utterance
 from weft.lessons.sensitive import sensitive_parts, without_sensitive
 from weft.wording.text import named
 
@@ -68,9 +68,11 @@ class Reflector(Protocol):
 class HearingReflector:
     """The default reflector: what the heads hear, and blocks that state a rule; deterministic, and prefers silence."""
 
-    def __init__(self, hearing: Hearing | None, settings: LessonSettings, heard: Heard = NOTHING_HEARD) -> None:
+    def __init__(
+        self, hearing: Hearing | None, settings: LessonSettings, earlier: EarlierTurns = NO_EARLIER_TURNS
+    ) -> None:
         """Without a hearing, which takes the bundled encoder, blocks alone teach: those heard before once more."""
-        self._hearing, self._settings, self._heard = hearing, settings, heard
+        self._hearing, self._settings, self._earlier = hearing, settings, earlier
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:
         """Lessons from blocks by anyone, and else from what is heard, in their order."""
@@ -81,7 +83,7 @@ class HearingReflector:
             Utterance("" if blocks[place] else step.output if step.speaker == "tool" else step.text, step.speaker)
             for place, step in enumerate(episode)
         ]
-        taught = self._hearing.teachings(spoken, self._heard) if self._hearing is not None else []
+        taught = self._hearing.teachings(spoken, self._earlier) if self._hearing is not None else []
         stated = [(place, rule, source) for place, candidates in blocks.items() for rule, source in candidates]
         for place, words, source in sorted(
             [*stated, *((each.turn, each.words, each.source) for each in taught)], key=lambda each: each[0]

@@ -14,7 +14,7 @@ from weft.domain.texts import ReadText
 from weft.lessons.hearing import (
     ClassifierHead,
     DetectedOutcome,
-    Heard,
+    EarlierTurns,
     Hearing,
     Injection,
     Taught,
@@ -138,7 +138,7 @@ def test_what_was_heard_at_an_earlier_stop_is_not_heard_again(hearing: Hearing) 
     said += [("Done.", "agent"), ("And a discount.", "user"), ("`discount float` added.", "agent"), (text, "user")]
     utterances = [Utterance(*each) for each in said]
     (first,) = hearing.teachings(utterances[:4])
-    (again,) = hearing.teachings(utterances, Heard(4, (first.words,)))
+    (again,) = hearing.teachings(utterances, EarlierTurns(4, (first.words,)))
     assert [first, again] == hearing.teachings(utterances)
     assert again.source is LessonSource.REPEATED_MISTAKE
 

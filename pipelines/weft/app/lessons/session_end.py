@@ -25,7 +25,7 @@ from weft.domain.events import InjectedLesson
 from weft.domain.lesson import Lesson
 from weft.feedback.settings import MS
 from weft.learning.lessons.beliefs import LessonBeliefs
-from weft.lessons.hearing import NOTHING_HEARD, Heard, Hearing, Injection, Utterance
+from weft.lessons.hearing import NO_EARLIER_TURNS, EarlierTurns, Hearing, Injection, Utterance
 from weft.lessons.manager import LessonOperation, OperationKind
 from weft.lessons.reflection import EndpointReflector, EpisodeStep, HearingReflector, Reflection, Reflector
 from weft.lessons.sensitive import without_sensitive
@@ -70,9 +70,9 @@ def tell_session(
     hearing = load_hearing(settings, note) if turns else None
     utterances = [Utterance(step.output if step.speaker == "tool" else step.text, step.speaker) for step in steps]
     marker = session_file(root, session).with_suffix(".heard")
-    heard = before if (before := _heard_before(marker)).turns <= len(steps) else NOTHING_HEARD  # it may begin anew
-    outcomes = [] if hearing is None or not shown else hearing.outcomes(utterances, shown, heard.turns)
-    reflection = reflector_of(settings, hearing, heard).reflect(steps, [each.lesson for each in shown])
+    earlier = before if (before := _earlier_turns(marker)).turns <= len(steps) else NO_EARLIER_TURNS  # begun anew
+    outcomes = [] if hearing is None or not shown else hearing.outcomes(utterances, shown, earlier.turns)
+    reflection = reflector_of(settings, hearing, earlier).reflect(steps, [each.lesson for each in shown])
     operations = _operations(settings, beliefs, reflection)
     of = f"agent-{session}"
     kafka = settings.kafka
@@ -99,8 +99,8 @@ def tell_session(
             with _noted(note):
                 say_operations(sender, [operation], event_id=lambda each: _event_id(session, each))
     with suppress(OSError):  # what is told twice counts once
-        taught = dict.fromkeys([*heard.taught, *(each.span or each.content for each in reflection.proposals)])
-        marker.write_bytes(msgspec.json.encode(Heard(len(steps), tuple(taught))))
+        taught = dict.fromkeys([*earlier.taught, *(each.span or each.content for each in reflection.proposals)])
+        marker.write_bytes(msgspec.json.encode(EarlierTurns(len(steps), tuple(taught))))
     lessons = sum(each.kind is OperationKind.ADD for each in operations)
     return {"injections": len(injections), "outcomes": len(outcomes), "lessons": lessons}
 
@@ -135,21 +135,21 @@ def _event_id(session: str, operation: LessonOperation) -> str:
     return id_made_of(session, operation.kind, str(operation.lesson_id), str(operation.other_id))
 
 
-def reflector_of(settings: Settings, hearing: Hearing | None, heard: Heard = NOTHING_HEARD) -> Reflector:
+def reflector_of(settings: Settings, hearing: Hearing | None, earlier: EarlierTurns = NO_EARLIER_TURNS) -> Reflector:
     """Who reflects: the model that the settings name, and the heads where it does not answer or none is named."""
-    reflector, stated = HearingReflector(hearing, settings.lessons, heard), settings.lessons.reflector
+    reflector, stated = HearingReflector(hearing, settings.lessons, earlier), settings.lessons.reflector
     if not stated.endpoint:
         return reflector
     model = ChatEndpoint(stated.endpoint, stated.model, stated.api_key, _TIMEOUT_S)
     return EndpointReflector(model.complete, settings.lessons, reflector)
 
 
-def _heard_before(path: Path) -> Heard:
+def _earlier_turns(path: Path) -> EarlierTurns:
     """What was heard at the last stop; nothing where no file says so, and all is heard again."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Heard)
+        return msgspec.json.decode(path.read_bytes(), type=EarlierTurns)
     except (OSError, msgspec.MsgspecError):
-        return NOTHING_HEARD
+        return NO_EARLIER_TURNS
 
 
 def _spooled(path: Path) -> list[SpooledInjection]:
