@@ -21,7 +21,16 @@ NO_SUMMARY = "summary_crashed"
 """The reason noted for a document that summing up failed at."""
 
 NOTES = frozenset(
-    {"parser_crashed", "parser_timeout", "parser_memory", "restored", "bad_front_matter", "bad_sidecar", NO_SUMMARY}
+    {
+        "parser_crashed",
+        "parser_timeout",
+        "parser_memory",
+        "restored",
+        "bad_front_matter",
+        "bad_sidecar",
+        "flood",
+        NO_SUMMARY,
+    }
 )
 """Reasons noted for documents that were indexed all the same: in plain windows, or without what belongs to them."""
 

@@ -26,6 +26,7 @@ from weft.ingestion.metadata.declared import (
 from weft.ingestion.metadata.front_matter import front_matter
 from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sources import transcripts
+from weft.ingestion.sources.floods import flood_of, in_short
 from weft.ingestion.sources.items import FileItem, escaped
 
 # Content type, domain and language of a file, from its name and, where that leaves it open, its content (ING-1).
@@ -227,6 +228,8 @@ _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
 BAD_SIDECAR = "bad_sidecar"
 BAD_FRONT_MATTER = "bad_front_matter"
 PRIVATE_KEY = "private_key"
+FLOOD = "flood"
+"""Noted of a file of which one short piece stands for all (`floods`)."""
 
 _PRIVATE_KEY = re.compile(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.MULTILINE)
 _KEY_SUFFIX = ".pem"  # of files where a key may follow certificates; elsewhere one that is quoted is no secret
@@ -247,6 +250,10 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         return
     commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
     kind = kind_of(item.path[-1], text)
+    flood = flood_of(item.path[-1], text, kind.content_type, kind.language)
+    if flood is not None:
+        yield Rejection(item.uri, FLOOD, f"{flood}, {len(text):,} characters: one short piece stands for it")
+        kind, text = replace(kind, content_type=ContentType.TEXT, language=None), in_short(item.path[-1], flood, text)
     document = Document(
         uri=item.uri,
         content_type=kind.content_type,
@@ -270,6 +277,7 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
             yield part
             continue
         level = trust_of(part, item.path[:-1], as_of=item.as_of, settings=settings.trust)
+        level = level if flood is None else settings.trust.generated
         trust = part.trust_level if has_trust else level if of_source is None else of_source
         yield replace(part, authors=authors or part.authors, trust_level=trust)  # a paper names its own authors
 
