@@ -70,8 +70,8 @@ def _strange_files(root: Path, outside: Path) -> dict[str, str]:
         "sparse.py": "too_large",
         "huge.txt": "too_large",
         "elf": "binary",
-        "latin.md": "undecodable",
-        "utf16.txt": "binary",
+        "latin.md": "decoded",
+        "utf16.txt": "decoded",
     }
 
 
@@ -87,7 +87,8 @@ def test_what_is_no_text_file_is_told_and_nothing_outside_is_read(tmp_path: Path
     rejected, texts = _tables(tmp_path / "store")
     assert rejected == expected
     assert outcome.rejected == {reason: list(expected.values()).count(reason) for reason in set(expected.values())}
-    assert set(texts) == {"good.txt", "hard.txt", "\\xff\\x0a.txt"}
+    assert set(texts) == {"good.txt", "hard.txt", "\\xff\\x0a.txt", "latin.md", "utf16.txt"}
+    assert texts["latin.md"] == ["café"]
     assert SECRET not in json.dumps(texts)
 
 

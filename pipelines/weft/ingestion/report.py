@@ -28,6 +28,7 @@ NOTES = frozenset(
         "restored",
         "bad_front_matter",
         "bad_sidecar",
+        "decoded",
         "flood",
         NO_SUMMARY,
     }

@@ -14,6 +14,7 @@ EXTRAS: Mapping[str, str] = {
     "faiss": "cpu",
     **dict.fromkeys(
         (
+            "charset_normalizer",
             "gliner",
             "graspologic_native",
             "grpc",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+import msgspec
+
 from weft.domain.events import LessonChange, LessonEvent, LessonInjection, LessonOutcome
 from weft.domain.ids import question_of
 from weft.domain.lesson import lesson_session
@@ -68,8 +70,9 @@ def _outcome(event: LessonOutcome, moment: _Moment, principal: str) -> Iterator[
         why=event.why or "",
         span=event.span or "",
         injection=event.injection_id or "",
-        **({} if event.sure == 1.0 else {"sure": event.sure}),  # a note leaves out what is usual
     )
+    if event.sure != 1.0:  # a note leaves out what is usual
+        note = msgspec.structs.replace(note, sure=event.sure)
     yield UsageKey(moment.day, event.lesson_id, note_bin(note), principal)
 
 

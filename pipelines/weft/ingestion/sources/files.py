@@ -26,6 +26,7 @@ from weft.ingestion.metadata.declared import (
 from weft.ingestion.metadata.front_matter import front_matter
 from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sources import transcripts
+from weft.ingestion.sources.encodings import decoded
 from weft.ingestion.sources.floods import flood_of, in_short
 from weft.ingestion.sources.items import FileItem, escaped
 
@@ -228,6 +229,9 @@ _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
 BAD_SIDECAR = "bad_sidecar"
 BAD_FRONT_MATTER = "bad_front_matter"
 PRIVATE_KEY = "private_key"
+DECODED = "decoded"
+"""Noted of a file that is not UTF-8."""
+
 FLOOD = "flood"
 """Noted of a file of which one short piece stands for all (`floods`)."""
 
@@ -240,10 +244,13 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     """Documents of one file, or why there are none, and what declares nothing of them that could be read."""
     try:
         data, modified_at = read_bytes(Path(item.root), item.path, limit=settings.max_file_bytes)
-        text = _text(data)
+        text, encoding = decoded(data)
     except UnreadableError as error:
         yield error.rejection(item.uri)
         return
+    text = _LONE_RETURN.sub("\n", text)
+    if encoding is not None:
+        yield Rejection(item.uri, DECODED, f"read as {encoding}")
     if settings.secret_files and _holds_private_key(item.path[-1], text):
         detail = "expected no private key, found one; ingest.secret_files=[] indexes such files"
         yield Rejection(item.uri, PRIVATE_KEY, detail)
@@ -355,13 +362,3 @@ def _paper(document: Document) -> Document:
 def _holds_private_key(name: str, text: str) -> bool:
     within = _PRIVATE_KEY.search(text) if name.endswith(_KEY_SUFFIX) else _PRIVATE_KEY.match(text.lstrip())
     return within is not None
-
-
-def _text(data: bytes) -> str:
-    if b"\0" in data:
-        raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
-    try:
-        return _LONE_RETURN.sub("\n", data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        detail = f"expected UTF-8, found byte {data[error.start]:#x} at {error.start}"
-        raise UnreadableError("undecodable", detail) from error

@@ -1,0 +1,83 @@
+"""ING-34: text in other encodings is read, and what is no text is not."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.ingestion import write
+from weft.domain.documents import Document, Rejection
+from weft.ingestion.git.safe_files import UnreadableError
+from weft.ingestion.sources.encodings import decoded
+from weft.ingestion.sources.files import DECODED
+from weft.ingestion.sources.sources import read_source
+from weft.settings import load_settings
+
+GERMAN = "Die Größe der Straße überprüfen. Die Änderung gilt für alle Vögel, auch für Möwen.\n" * 3
+RUSSIAN = "Считать птиц каждое утро. Озеро находится рядом с деревней, птицы прилетают весной.\n" * 3
+JAPANESE = "鳥の数を数える。毎日、朝に数えます。カモメは湖の近くに住んでいます。\n" * 3
+POLISH = "Ptaki liczymy codziennie rano. Zażółć gęślą jaźń, mówi strażnik łąki.\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (GERMAN, "cp1252"),
+        ("naïve café", "cp1252"),
+        (POLISH, "cp1250"),
+        (RUSSIAN, "koi8-r"),
+        (RUSSIAN, "cp1251"),
+        (JAPANESE, "shift_jis"),
+        (JAPANESE, "euc_jp"),
+        (JAPANESE, "gb18030"),
+        (GERMAN, "utf-16"),
+        (JAPANESE, "utf-16"),
+        (GERMAN, "utf-16-le"),
+        (GERMAN, "utf-16-be"),
+        (GERMAN, "utf-32"),
+    ],
+)
+def test_text_in_other_encodings_is_read(text: str, encoding: str) -> None:
+    """ING-34: with a mark or without one; what was done to read it is told."""
+    read, how = decoded(text.encode(encoding))
+    assert read == text
+    assert how is not None
+
+
+@given(st.text().filter(lambda text: "\0" not in text and not text.startswith("\ufeff")))
+def test_utf_8_is_read_as_it_is(text: str) -> None:
+    """ING-34: without a note."""
+    assert decoded(text.encode()) == (text, None)
+
+
+def test_a_stray_zero_byte_is_replaced() -> None:
+    """ING-34: of many, a file is no text."""
+    text = "Count the gannets. " * 100
+    assert decoded(f"{text}\0{text}".encode()) == (f"{text}\ufffd{text}", "UTF-8 with 1 zero bytes")
+    with pytest.raises(UnreadableError, match="zero byte"):
+        decoded(f"{text}{chr(0) * 20}{text}".encode())
+
+
+def test_what_is_no_text_is_refused() -> None:
+    """ING-3: bytes by chance, compressed ones, programs, and half of a UTF-16 letter."""
+    rng = random.Random(3)
+    programs = [b"\x7fELF\2\1\1\0" + bytes(range(256)), rng.randbytes(4_000)]
+    compressed = zlib.compress(rng.randbytes(3_000)).replace(b"\0", b"\1")
+    for data in (*programs, compressed, b"\xff\xfea", b"\0a" * 50 + b"\xd8"):
+        with pytest.raises(UnreadableError):
+            decoded(data)
+
+
+def test_a_file_in_another_encoding_is_a_document_with_a_note(tree: Path) -> None:
+    """ING-34: its text is what people read."""
+    write(tree / "notes.txt", GERMAN.encode("latin-1"))
+    note, document = read_source(tree, load_settings(environment={}).ingest, domain=None)
+    assert isinstance(note, Rejection)
+    assert isinstance(document, Document)
+    assert (note.reason, note.detail) == (DECODED, "read as cp1252")
+    assert document.text == GERMAN
