@@ -68,7 +68,7 @@ def test_what_is_no_text_is_refused() -> None:
     rng = random.Random(3)
     programs = [b"\x7fELF\2\1\1\0" + bytes(range(256)), rng.randbytes(4_000)]
     compressed = zlib.compress(rng.randbytes(3_000)).replace(b"\0", b"\1")
-    for data in (*programs, compressed, b"\xff\xfea", b"\0a" * 50 + b"\xd8"):
+    for data in (*programs, compressed, b"\xff\xfea", b"\0a" * 50 + b"\xd8", b"\0\xff\0\xfe" * 100):
         with pytest.raises(UnreadableError):
             decoded(data)
 

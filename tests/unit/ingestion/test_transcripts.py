@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.support.turns import turns_of
 from weft.chunking.conversation.dialogue import Turn, written
 from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.sources.files import kind_of
 from weft.ingestion.sources.sources import read_source
 from weft.ingestion.sources.transcripts import Transcript, lines_of, sessions
 from weft.settings import load_settings
@@ -215,3 +216,26 @@ def test_a_line_of_json_ends_where_lines_of_files_do(tmp_path: Path) -> None:
     assert isinstance(document, Document)
     assert document.content_type is ContentType.CONVERSATION
     assert "Why\u2028not?" in document.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"2026-01-01 10:00:0{at} INFO {bird}: did {at}\n" for at, bird in enumerate(("ibis", "stork") * 4)),
+        "".join(f"N: {bird}\nE: {bird}@e.org\nD: counted it\n\n" for bird in ("Ibis", "Stork", "Heron")),
+        "".join(f"{bird} DRIVER\nM:\tAnn\nS:\tMaintained\nF:\ta/\nF:\tb/\n\n" for bird in ("IBIS", "STORK", "HERON")),
+        "".join(f"Name: {bird}\nWeight: 3\nWhere: here\n\n" for bird in ("Ibis", "Stork", "Heron")),
+    ],
+)
+def test_logs_and_lists_of_fields_are_no_conversations(text: str) -> None:
+    """ING-1: severities speak to nobody, nor do names that come in one order again and again."""
+    assert kind_of("MAINTAINERS", text).content_type is ContentType.TEXT
+
+
+def test_a_log_is_a_conversation_where_somebody_asks() -> None:
+    """ING-1: a time before each line is no sign of it."""
+    lines = [f"10:00:0{at} {name}: did {at} now" for at, name in enumerate(("Ann", "Bob", "Ann", "Bob", "Ann"))]
+    assert kind_of("gem.log", "\n".join(lines)).content_type is ContentType.TEXT
+    asked = [*lines, "10:01:00 Bob: and why?"]
+    assert kind_of("gem.log", "\n".join(asked)).content_type is ContentType.CONVERSATION
+    assert kind_of("gem.chat", "\n".join(lines)).content_type is ContentType.CONVERSATION

@@ -15,7 +15,7 @@ _MARKED = {  # the longer marks first: that of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
 }
-_WIDE = 0.3  # share of zero bytes, from which on a text may be UTF-16 without a mark: half of it in Latin letters
+_WIDE = 0.3  # share of zero bytes, and of ASCII then, from which on a text may be UTF-16 without a mark
 _STRAY = 0.001  # share of zero bytes in UTF-8, up to which they are slips of a program
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # in no text; tabs, ends of lines and escapes are
 _WESTERN = "cp1252"  # what most old files are in; a few letters with accents are the same in a dozen others
@@ -62,7 +62,7 @@ def _wide(data: bytes) -> tuple[str, str]:
         text = data.decode(encoding)
     except UnicodeDecodeError:
         text = "\0"
-    if _CONTROL.search(text):
+    if _CONTROL.search(text) or len(text.encode("ascii", "ignore")) < _WIDE * len(text):
         raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
     return text, encoding
 

@@ -211,7 +211,9 @@ def _table(lower: str, text: str) -> FileKind:
 
 
 def _plain(lower: str, text: str) -> FileKind:
-    if PurePosixPath(lower).suffix in {"", ".txt", ".log", ".chat", ".transcript"} and transcripts.recognised(text):
+    suffix = PurePosixPath(lower).suffix
+    is_chat = suffix in {"", ".txt", ".log", ".chat", ".transcript"}
+    if is_chat and transcripts.recognised(text, of_a_program=suffix == ".log"):
         return _CONVERSATION
     return FileKind(ContentType.TEXT, Domain.GENERAL, None)
 

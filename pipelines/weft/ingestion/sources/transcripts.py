@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from weft.chunking.conversation.dialogue import Line, Turn, written
@@ -32,6 +32,9 @@ _NO_SPEAKERS = {
     *("debug", "info", "warning", "warn", "error", "fatal", "critical", "trace", "notice", "note", "todo", "fixme"),
     *("file", "files", "copyright", "license", "comment", "package", "pin", "version", "name", "what", "when", "why"),
 }
+_SEVERITIES = frozenset(["DEBUG", "INFO", "WARNING", "WARN", "ERROR", "FATAL", "CRITICAL", "TRACE", "NOTICE", "LOG"])
+_SPOKEN = re.compile(r"\?(?:\s|$)|\bI(?:['’]\w+)?\b", re.MULTILINE)  # somebody asks, or says "I"
+_FIELDS = 3  # names in one order again and again, from which on they are fields: two people take turns, too
 _FEWEST_TURNS = 4
 _LINE_END = re.compile(r"\r\n?|\n")  # a line that somebody wrote may hold what `str.splitlines` takes for an end
 _MOST_SPEAKERS = 12
@@ -41,18 +44,38 @@ _LOOKED_AT = 400  # lines that decide
 _CHARACTERS_LOOKED_AT = 160_000
 
 
-def is_log(text: str) -> bool:
-    """Whether a text reads as a chat log, by its first lines."""
+def is_log(text: str, *, of_a_program: bool = False) -> bool:
+    """Whether a text reads as a chat log, by its first lines.
+
+    Args:
+        of_a_program: Whether its name says that a program wrote it: then somebody has to ask, or to say "I".
+    """
     head = [line for line in _LINE_END.split(text[:_CHARACTERS_LOOKED_AT])[:_LOOKED_AT] if line.strip()]
     speakers = [_speaker(match) for match, _ in _matched(head) if match is not None]
     if len(speakers) < _FEWEST_TURNS or len(speakers) < _LEAST_SHARE * len(head):
         return False
-    runs = Counter(speaker for speaker, _ in groupby(speakers))
+    in_order = [speaker for speaker, _ in groupby(speakers)]
+    runs = Counter(in_order)
     returning = sum(times > 1 for times in runs.values())
     return (
         2 <= len(runs) <= _MOST_SPEAKERS
         and returning >= max(1.0, _FEWEST_RETURNING * len(runs))
-        and not any(name.lower() in _NO_SPEAKERS for name in runs)
+        and not any(name.lower() in _NO_SPEAKERS or name.split()[0] in _SEVERITIES for name in runs)
+        and not _are_fields(in_order)
+        and not ((of_a_program or all(len(name) == 1 for name in runs)) and not _SPOKEN.search("\n".join(head)))
+    )
+
+
+def _are_fields(in_order: Sequence[str]) -> bool:
+    """Whether names follow each other in one order again and again, some left out, as those of fields do.
+
+    Examples:
+        >>> _are_fields("N E D S N E S N E D".split()), _are_fields("Ann Bob Cid Bob Ann Cid".split())
+        (True, False)
+    """
+    places = {name: place for place, name in enumerate(dict.fromkeys(in_order))}
+    return len(places) >= _FIELDS and all(
+        places[one] < places[other] or places[other] == 0 for one, other in pairwise(in_order)
     )
 
 
@@ -135,10 +158,14 @@ class Transcript:
     metadata: Mapping[str, str]
 
 
-def recognised(text: str) -> bool:
-    """Whether a text is a transcript in a notation that `sessions` understands."""
+def recognised(text: str, *, of_a_program: bool = False) -> bool:
+    """Whether a text is a transcript in a notation that `sessions` understands; see `is_log`."""
     value = _structured(text)
-    return is_log(text) if value is None else any(session.lines for session in _of_structure(value))
+    return (
+        is_log(text, of_a_program=of_a_program)
+        if value is None
+        else any(session.lines for session in _of_structure(value))
+    )
 
 
 def is_of_turns(line: str) -> bool:
