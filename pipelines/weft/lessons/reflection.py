@@ -71,7 +71,11 @@ class HearingReflector:
     def __init__(
         self, hearing: Hearing | None, settings: LessonSettings, earlier: EarlierTurns = NO_EARLIER_TURNS
     ) -> None:
-        """Without a hearing, which takes the bundled encoder, blocks alone teach: those heard before once more."""
+        """Without a hearing, which takes the bundled encoder, blocks alone teach.
+
+        Args:
+            earlier: What was heard before; blocks state their rules once more, which counts once.
+        """
         self._hearing, self._settings, self._earlier = hearing, settings, earlier
 
     def reflect(self, episode: Sequence[EpisodeStep], injected: Sequence[Lesson]) -> Reflection:

@@ -109,7 +109,7 @@ def opposition(one: Text, other: Text) -> Opposition | None:
         >>> [opposition(Text(one), Text(other)) for one, other in pairs]
         [Opposition(polarity=<Polarity.DENIAL: 'denial'>, exact=True), None]
     """
-    return _Differences(one, other).opposition()
+    return _Differences(*_in_order(one, other)).opposition()
 
 
 def changes_places(one: Text, other: Text) -> bool:
@@ -124,18 +124,24 @@ def changes_places(one: Text, other: Text) -> bool:
     """
     if one.stems == other.stems:
         return False
+    one, other = _in_order(one, other)
     matcher = SequenceMatcher(None, one.stems, other.stems, autojunk=False)
     blocks = [(one.stems[a:b], other.stems[c:d]) for kind, a, b, c, d in matcher.get_opcodes() if kind != "equal"]
     single = {block for block in blocks if len(block[0]) == len(block[1]) == 1}
     if any(block[::-1] in single for block in single):
         return True
-    if any(map(is_denying, one.words)) or not ORDER.isdisjoint(one.words):
+    if any(is_denying(word) or word in ORDER for word in (*one.words, *other.words)):
         both = {stem for stem in one.stems if one.counted[stem] == other.counted[stem] == 1}
         return [stem for stem in one.stems if stem in both] != [stem for stem in other.stems if stem in both]
     if one.counted != other.counted:
         return False
     left, come = (sorted(filter(None, side)) for side in zip(*blocks, strict=True))
     return left != come or min(map(len, left)) < 2
+
+
+def _in_order(one: Text, other: Text) -> tuple[Text, Text]:
+    """Two texts, the same one first whichever is given first: what stands in whose place is told from one side."""
+    return (one, other) if one.words <= other.words else (other, one)
 
 
 def exclude_each_other(ours: Iterable[str], theirs: Iterable[str]) -> bool:

@@ -58,7 +58,7 @@ def test_utf_8_is_read_as_it_is(text: str) -> None:
 def test_a_stray_zero_byte_is_replaced() -> None:
     """ING-34: of many, a file is no text."""
     text = "Count the gannets. " * 100
-    assert decoded(f"{text}\0{text}".encode()) == (f"{text}\ufffd{text}", "UTF-8 with 1 zero bytes")
+    assert decoded(f"{text}\0{text}".encode()) == (f"{text}\ufffd{text}", "UTF-8, zero bytes: 1")
     with pytest.raises(UnreadableError, match="zero byte"):
         decoded(f"{text}{chr(0) * 20}{text}".encode())
 

@@ -76,3 +76,11 @@ def test_a_name_says_what_a_text_is_only_where_it_is_long(tree: Path) -> None:
     """ING-33: a short lock file fills no page."""
     document, notes = read(tree, "uv.lock", PACKAGE)
     assert (document.content_type, document.text, notes) == (ContentType.CONFIGURATION, PACKAGE, [])
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("piece", ["<text>", "<text", "<text x='1'>a", "<title><b", "<"])
+def test_a_drawing_of_tags_without_end_costs_no_more_than_its_beginning(tree: Path, piece: str) -> None:
+    """ING-3: megabytes of it, which a pattern that looks for the end of each would read again and again."""
+    document, _ = read(tree, "hostile.svg", piece * (SETTINGS.max_file_bytes // len(piece)))
+    assert document.text.startswith("hostile.svg: drawing")

@@ -239,3 +239,13 @@ def test_a_log_is_a_conversation_where_somebody_asks() -> None:
     asked = [*lines, "10:01:00 Bob: and why?"]
     assert kind_of("gem.log", "\n".join(asked)).content_type is ContentType.CONVERSATION
     assert kind_of("gem.chat", "\n".join(lines)).content_type is ContentType.CONVERSATION
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<  > hi", "<Ann> hi", "<Bob> why?", "INFO: a", "A: b", " : c", "10:00 <\t> x"]), max_size=12
+    )
+)
+def test_any_lines_have_a_kind(lines: list[str]) -> None:
+    """ING-3: whatever a name is made of."""
+    assert kind_of("notes", "\n".join(lines)).content_type in {ContentType.TEXT, ContentType.CONVERSATION}

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.wording.test_statements import TEXT
-from weft.wording.comparison import Polarity
+from weft.wording.comparison import Polarity, changes_places, opposition
 from weft.wording.statements import OpposedSentences, Statements
+from weft.wording.text import Text
 
 
 def found(other: str) -> OpposedSentences | None:
@@ -61,3 +64,29 @@ def test_what_holds_on_a_condition_is_only_proposed() -> None:
     told = found(TEXT.replace("The cache is enabled", "While tests run the cache is not enabled"))
     assert told is not None
     assert not told.exact
+
+
+WORDS = [
+    "the",
+    "cache",
+    "is",
+    "not",
+    "never",
+    "always",
+    "before",
+    "after",
+    "enabled",
+    "disabled",
+    "3",
+    "5",
+    "Paris",
+    "lock",
+]
+sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=8).map(" ".join).map(Text)
+
+
+@given(one=sentences, other=sentences)
+def test_texts_are_to_each_other_what_they_are_whichever_comes_first(one: Text, other: Text) -> None:
+    """CON-2, CON-4: what stands in whose place, and in what they are opposed."""
+    assert changes_places(one, other) == changes_places(other, one)
+    assert opposition(one, other) == opposition(other, one)

@@ -45,7 +45,7 @@ def decoded(data: bytes) -> tuple[str, str | None]:
         if zeros:
             raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}") from error
         return _detected(data, error)
-    return (text.replace("\0", "\ufffd"), f"UTF-8 with {zeros} zero bytes") if zeros else (text, None)
+    return (text.replace("\0", "\ufffd"), f"UTF-8, zero bytes: {zeros}") if zeros else (text, None)
 
 
 def _in(data: bytes, encoding: str) -> str:

@@ -251,12 +251,12 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         yield error.rejection(item.uri)
         return
     text = _LONE_RETURN.sub("\n", text)
-    if encoding is not None:
-        yield Rejection(item.uri, DECODED, f"read as {encoding}")
     if settings.secret_files and _holds_private_key(item.path[-1], text):
         detail = "expected no private key, found one; ingest.secret_files=[] indexes such files"
         yield Rejection(item.uri, PRIVATE_KEY, detail)
         return
+    if encoding is not None:
+        yield Rejection(item.uri, DECODED, f"read as {encoding}")
     commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
     kind = kind_of(item.path[-1], text)
     flood = flood_of(item.path[-1], text, kind.content_type, kind.language)

@@ -13,7 +13,7 @@ from weft.domain.documents import ContentType
 
 _LOCK = re.compile(r".*[-.]lock(?:b|file)?(?:\.(?:json|ya?ml|toml))?|npm-shrinkwrap\.json|go\.sum", re.IGNORECASE)
 _CERTIFICATE = re.compile(r"\s*-----BEGIN (?:CERTIFICATE|PUBLIC KEY|PGP )")
-_DRAWN_TEXT = re.compile(r"<(title|desc|text)\b[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
+_DRAWN_TEXT = re.compile(r"<(title|desc|text)\b[^<>]{0,300}>(.{0,300}?)</\1>", re.DOTALL | re.IGNORECASE)
 _TAG = re.compile(r"<[^>]*>")
 _LEAST = 4_096  # characters: what is shorter fills no page
 _LONG_LINE = 500  # characters that no line has which somebody wrote by hand
@@ -21,6 +21,7 @@ _IN_LONG_LINES = 0.9  # share of a text in such lines, from which on a program l
 _FEW_BLANKS = 0.05  # share of blanks, below which a text in long lines says nothing in words: prose has .15
 _NO_BLANKS = 0.02  # the same of a text in any lines
 _SHOWN = 300  # characters of what is left out: a licence at the head names what it is
+_LOOKED_AT = 65_536  # characters of a drawing in which its texts are looked for, whatever it holds
 
 
 def flood_of(name: str, text: str, content_type: ContentType, language: str | None = None) -> str | None:
@@ -66,7 +67,7 @@ def in_short(name: str, what: str, text: str) -> str:
         'logo.svg: drawing, 1 line.\nA gannet'
     """
     if what == "drawing":
-        written = (_TAG.sub(" ", match[2]) for match in _DRAWN_TEXT.finditer(text))
+        written = (_TAG.sub(" ", match[2]) for match in _DRAWN_TEXT.finditer(text[:_LOOKED_AT]))
         shown = "\n".join(" ".join(each.split()) for each in written)[:_SHOWN].strip()
     else:
         shown = "" if what in {"lock file", "certificate"} else text[:_SHOWN].strip()

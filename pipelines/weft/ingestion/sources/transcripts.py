@@ -28,11 +28,12 @@ _TURN = re.compile(
     rf"(?:<(?P<nick>[^<>\n]{{1,40}})>\s+(?![<:])|(?P<name>{_NAME})(?:\s*[(\[](?P<later>{_CLOCK})[)\]])?:(?:\s|\Z))"
 )
 _TOPIC = re.compile(r"(?:#{1,6}[ \t]+(?P<name>\S.*)|(?:-{3,}|={3,})\s*\Z)")
+_SEVERITIES = frozenset(["debug", "info", "warning", "warn", "error", "fatal", "critical", "trace", "notice", "log"])
 _NO_SPEAKERS = {
-    *("debug", "info", "warning", "warn", "error", "fatal", "critical", "trace", "notice", "note", "todo", "fixme"),
+    *_SEVERITIES,
+    *("note", "todo", "fixme"),
     *("file", "files", "copyright", "license", "comment", "package", "pin", "version", "name", "what", "when", "why"),
 }
-_SEVERITIES = frozenset(["DEBUG", "INFO", "WARNING", "WARN", "ERROR", "FATAL", "CRITICAL", "TRACE", "NOTICE", "LOG"])
 _SPOKEN = re.compile(r"\?(?:\s|$)|\bI(?:['’]\w+)?\b", re.MULTILINE)  # somebody asks, or says "I"
 _FIELDS = 3  # names in one order again and again, from which on they are fields: two people take turns, too
 _FEWEST_TURNS = 4
@@ -60,10 +61,14 @@ def is_log(text: str, *, of_a_program: bool = False) -> bool:
     return (
         2 <= len(runs) <= _MOST_SPEAKERS
         and returning >= max(1.0, _FEWEST_RETURNING * len(runs))
-        and not any(name.lower() in _NO_SPEAKERS or name.split()[0] in _SEVERITIES for name in runs)
+        and not any(name.lower() in _NO_SPEAKERS or _is_severity(name.partition(" ")[0]) for name in runs)
         and not _are_fields(in_order)
         and not ((of_a_program or all(len(name) == 1 for name in runs)) and not _SPOKEN.search("\n".join(head)))
     )
+
+
+def _is_severity(word: str) -> bool:
+    return word.isupper() and word.lower() in _SEVERITIES
 
 
 def _are_fields(in_order: Sequence[str]) -> bool:

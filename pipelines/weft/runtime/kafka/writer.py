@@ -274,6 +274,8 @@ class KafkaPublisher:
         stated = options(self._settings, self._events) | {
             "acks": "all",
             "enable.idempotence": self._settings.idempotent,
+            # Without numbers of its own a batch that is sent again would come behind the next one.
+            **({} if self._settings.idempotent else {"max.in.flight.requests.per.connection": 1}),
             "partitioner": "murmur2_random",  # as `partition_of`
             "linger.ms": 5,  # events of one burst share a request
             "batch.size": 131_072,
