@@ -119,7 +119,7 @@ BOMBS: Mapping[str, Callable[[], str]] = {
     "blanks.txt": lambda: "." + " " * 3_000_000 + "x",
     "lines.txt": lambda: "a\n" * 1_000_000,
     "table.md": lambda: "|" + "a|" * 3_000 + "\n|" + "-|" * 3_000 + "\n" + "|x" * 3_000 + "\n",
-    "paper.tex": lambda: "\\begin{a}" * 50_000 + "{" * 200_000,
+    "paper.tex": lambda: "\\begin{a}\n" * 50_000 + "{" * 200_000,
     "turns.txt": lambda: "Ann: hi\nBob: ho\n" * 60_000,
     "rst.rst": lambda: ("x\n=\n" * 50_000) + "*" * 100_000,
     "templates.cpp": lambda: "a<\n" * 100_000,
