@@ -35,6 +35,12 @@ NOTES = frozenset(
 )
 """Reasons noted for documents that were indexed all the same: in plain windows, or without what belongs to them."""
 
+
+def refused(counts: Mapping[str, int]) -> dict[str, int]:
+    """Of counts by reason those of items that did not become documents: the others are notes."""
+    return {reason: count for reason, count in counts.items() if reason not in NOTES}
+
+
 _RECENCY = 2
 """How much more later work weighs: in proportion to how much was done before it; 1 would be the plain mean."""
 
@@ -188,7 +194,7 @@ def outcome_of(
         extracted=counts["extracted"],
         entity_cache_hits=counts["entity_cache_hits"] + (merged.unchanged_contents if extraction else 0),
         rejected=rejected,
-        skipped=sum(count for reason, count in rejected.items() if reason not in NOTES),
+        skipped=sum(refused(rejected).values()),
         by_type=merged.summaries["by_type"],
         by_domain=merged.summaries["by_domain"],
         by_language=merged.summaries["by_language"],

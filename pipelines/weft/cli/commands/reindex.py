@@ -100,7 +100,7 @@ def _show(settings: Settings, outcome: IndexOutcome, manifest: Manifest | None) 
     stderr.print(report(outcome))
     if outcome.rejected:
         named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
-        note(f"what was rejected, and why: {named}")
+        note(f"what was rejected or noted, and why: {named}")
     if outcome.unmet_relations:
         note(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")
         for each in outcome.unmet_relations[:_SHOWN]:

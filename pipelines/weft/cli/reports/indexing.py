@@ -9,7 +9,7 @@ from rich.table import Table
 from weft.cli.console.terminal import note
 from weft.indexes.manifest import Manifest
 from weft.ingestion.pipeline import Watch
-from weft.ingestion.report import IndexOutcome, IndexProgress
+from weft.ingestion.report import NOTES, IndexOutcome, IndexProgress, refused
 from weft.ingestion.sizing import SIZING
 
 _RATES = {"documents": "documents", "chunks": "chunks", "mentions": "entities", "embedded": "embeddings"}
@@ -43,7 +43,8 @@ def report(outcome: IndexOutcome) -> Table:
         ("type", outcome.by_type),
         ("domain", outcome.by_domain),
         ("language", outcome.by_language),
-        ("rejected", outcome.rejected),
+        ("rejected", refused(outcome.rejected)),
+        ("noted", {name: count for name, count in outcome.rejected.items() if name in NOTES}),
         ("left out", outcome.left_out),
     ):
         for name, count in counts.items():
@@ -65,7 +66,7 @@ def progress_line(progress: IndexProgress) -> str:
     for name, shown in _RATES.items():
         rate = f" {progress.rate(name):.1f}/s" if progress.counts.get(name) else ""
         parts.append(f"{progress.counts.get(name, 0):,} {shown}{rate}")
-    parts.append(f"{sum(progress.rejected.values())} rejected")
+    parts.append(f"{sum(refused(progress.rejected).values())} rejected")
     if progress.seconds_left:
         minutes, seconds = divmod(round(progress.seconds_left), 60)
         parts.append(f"{minutes}:{seconds:02d} left")
