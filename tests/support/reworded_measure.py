@@ -1,6 +1,6 @@
 """Measures what praise does for freely reworded questions, and for look-alikes, and prints the table (LRN-19).
 
-    python -m tests.support.reworded_measure
+    python -m tests.support.reworded_measure          WEFT__EMBEDDING__MODEL says by which encoder
 
 Each documentation has questions with the heading that answers them, each said again in quite other words, and beside
 each one that shares its words and asks for something else. Three people praise the right passage of every question at
@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,7 +99,7 @@ def measured(folder: Path, settings: Settings) -> Measured:
     engines = load_engines(stored)
     snapshot, now = source_of(stored, precisions=engines.precisions).take(None), time.time()
     with searching(passages, engines, OneSnapshot(snapshot)) as searcher:
-        right = [_first_under(ranked(searcher, row.question), row.heading) for row in rows]
+        right = [_right_passage(searcher, row) for row in rows]
     with searching(stored, engines, OneSnapshot(snapshot)) as searcher:
         before = standing(searcher, rows, right)
     praise = Evidence.sum(
@@ -139,8 +140,10 @@ def ranked(searcher: Searcher, text: str) -> Sequence[RankedResult]:
     return searcher.search(Query(text=text, query_id=QueryId("reworded"), k=DEPTH, principal="zoe")).results
 
 
-def _first_under(results: Sequence[RankedResult], heading: str) -> Passage:
-    return next(Passage(each.content_hash, each.uris[0]) for each in results if heading in each.heading_path)
+def _right_passage(searcher: Searcher, row: Reworded) -> Passage:
+    """The first one below the heading that answers: of what the question finds, or else the heading itself."""
+    results = chain.from_iterable(ranked(searcher, text) for text in (row.question, row.heading))
+    return next(Passage(each.content_hash, each.uris[0]) for each in results if row.heading in each.heading_path)
 
 
 def table(measures: Mapping[str, Measured]) -> Table:
