@@ -59,7 +59,7 @@ def extraction_facts(settings: ExtractionSettings) -> dict[str, Any]:
     """What decides the mentions of a text besides itself and the checkpoint; it is part of keys that are stored."""
     scores = scores_of(settings)
     return {
-        **settings.model_dump(mode="json", exclude={"enabled"}),
+        **settings.model_dump(mode="json", exclude={"enabled", "device"}),
         "onnx_file": "",  # a setting once; the checkpoint's identity tells its files, and stored keys stay valid
         "label_thresholds": dict(scores.thresholds),
         "confidences": {label: [[*point] for point in points] for label, points in scores.confidences.items()},

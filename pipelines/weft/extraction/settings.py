@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from pydantic import Field
 
@@ -26,6 +26,7 @@ class ExtractionSettings(Section):
     model: str
     labels: tuple[str, ...]
     threshold: float = Field(ge=0, le=1)
+    device: Literal["auto", "cpu", "cuda"]
 
     @property
     def source(self) -> str:

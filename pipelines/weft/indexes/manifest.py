@@ -31,6 +31,9 @@ FORMAT = 2
 PRECISIONS = "precisions"
 """The fact that pins each encoder's arithmetic."""
 
+DEVICES = "devices"
+"""The fact that says what each encoder computed on: "cpu" or "cuda"."""
+
 SOURCES = "sources"
 """The fact that names where the documents came from."""
 
@@ -106,6 +109,12 @@ class Manifest(BaseModel):
         """The arithmetic that vectors were computed in, by encoder name."""
         precisions: Mapping[str, str] = self.facts.get(PRECISIONS, {})
         return precisions
+
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """What vectors were computed on, by encoder name."""
+        devices: Mapping[str, str] = self.facts.get(DEVICES, {})
+        return devices
 
     @property
     def sources(self) -> Sequence[str]:

@@ -53,7 +53,7 @@ from weft.ingestion.units import (
 )
 from weft.runtime.clock import Clock
 from weft.runtime.reuse import reused
-from weft.runtime.stages import Executor, Stage, run_through
+from weft.runtime.stages import HERE, Executor, Stage, run_through
 from weft.runtime.storage.errors import named
 
 Watch = Callable[[IndexProgress], None]
@@ -102,7 +102,7 @@ def ingest(
 
     base = Base.of(catalog, full=plan.full)
     if not plan.by_words:  # finding out what is fastest here loads PyTorch
-        plan = pinned_to(plan, catalog.precisions())
+        plan = pinned_to(plan, catalog.precisions(), executor)
     limit = reused(load_token_counter, plan.embedding).limit
     sizes = (live_sizes if plan.resized else sizes_in_force)(plan.chunking, plan.priors, catalog, limit=limit)
     if plan.full:
@@ -116,7 +116,7 @@ def ingest(
 
         units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
         changes = changed_units(units, reading, parts, executor, reporter)
-        stages = stages_of(plan, models, weighing, reading, parts, cpus=executor.cpus()) if changes.units else []
+        stages = stages_of(plan, models, weighing, reading, parts, executor=executor) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
         require_documents(plan, reporter.progress)
 
@@ -157,13 +157,13 @@ def are_many(plan: IndexPlan, items: Sequence[SourceItem]) -> bool:
 
 def warm(plan: IndexPlan, catalog: Catalog) -> None:
     """Load what a run would wait for once something is new, where a block keeps it (`runtime.reuse`)."""
-    plan = pinned_to(plan, catalog.precisions())
+    plan = pinned_to(plan, catalog.precisions(), HERE)
     models = models_of(plan)
     weighing = weighing_of(plan, models)
     limit = reused(load_token_counter, plan.embedding).limit
     sizes = sizes_in_force(plan.chunking, plan.priors, catalog, limit=limit)
     reading = reading_of(plan, models, weighing, sizes, DocumentKeys())
-    for stage in stages_of(plan, models, weighing, reading, plan.store, cpus=1):
+    for stage in stages_of(plan, models, weighing, reading, plan.store, executor=HERE):
         worker = stage.worker(*stage.arguments)
         if isinstance(worker, UnitWorker):
             worker.warm()
@@ -247,7 +247,7 @@ def compute(
 
 def _in_one_task(rows: Sequence[pa.Table], stages: Sequence[Stage], executor: Executor) -> Generator[pa.Table]:
     if rows:
-        for made in executor.tasks(run_through, [(rows, stages)]):
+        for made in executor.tasks(run_through, [(rows, stages)], gpus=min(1.0, sum(stage.gpus for stage in stages))):
             yield from made
 
 

@@ -13,16 +13,16 @@ from weft.catalog.catalog import Catalog
 from weft.chunking.settings import ChunkingSettings
 from weft.chunking.units.splitting import ActiveSizes
 from weft.domain.documents import Domain
-from weft.domain.errors import ConfigurationError, NothingPublishedError, SourceError
+from weft.domain.errors import ConfigurationError, ModelUnavailableError, NothingPublishedError, SourceError
 from weft.domain.ids import GenerationId
-from weft.embedding.encoders.precision import INT8_REVISION, pinned, precisions_of
+from weft.embedding.encoders.precision import AUTO, INT8_REVISION, device_of, devices_of, pinned, precisions_of
 from weft.embedding.models import SPARSE_MODULE, Model, Weighing, find_model, input_of, prompts_of
 from weft.embedding.settings import LENGTH_STEP, EmbeddingSettings
-from weft.extraction.checkpoints import identify
+from weft.extraction.checkpoints import identify, onnx_file_of
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import BY_WORDS, CHUNKS_FOLDER, DESCRIBED, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import BY_WORDS, CHUNKS_FOLDER, DESCRIBED, DEVICES, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
@@ -41,6 +41,8 @@ from weft.runtime.stages import Executor, Stage
 from weft.runtime.storage.sqlite import BlobCache, blob_key
 
 _THREADS = 1  # of each encoder: more actors scale better than more threads
+CPU, CUDA = "cpu", "cuda"
+"""What models compute on."""
 
 
 WORDS_FIRST = 500
@@ -183,9 +185,41 @@ def _by_reason(left_out: Mapping[SkipReason, int], prefix: str = "") -> dict[str
     return {f"{prefix}{reason}": count for reason, count in left_out.items()}
 
 
-def pinned_to(plan: IndexPlan, made_in: Mapping[str, str]) -> IndexPlan:
-    """The plan with each encoder's arithmetic named, so that no worker chooses one by its processor (ARC-9)."""
-    return replace(plan, embedding=pinned(plan.embedding, made_in, moving=plan.full))
+def pinned_to(plan: IndexPlan, made_in: Mapping[str, str], executor: Executor) -> IndexPlan:
+    """The plan with each encoder's arithmetic named, so that no worker chooses one by its processor (ARC-9).
+
+    Where GPUs are dealt out, devices are named, too: no worker takes a GPU that it was not given (SCL-15).
+
+    Raises:
+        ModelUnavailableError: A model is to run on a GPU, and the cluster has none.
+        ConfigurationError: The store's vectors are of another precision than is asked for.
+    """
+    auto = _auto(plan, executor)
+    extraction = plan.extraction
+    if auto != AUTO and extraction.device == AUTO:
+        on = auto if onnx_file_of(extraction) is None else CPU
+        extraction = extraction.model_copy(update={"device": on})
+    embedding = pinned(plan.embedding, made_in, moving=plan.full, auto=auto)
+    return replace(plan, embedding=embedding, extraction=extraction)
+
+
+def _auto(plan: IndexPlan, executor: Executor) -> str:
+    """The device that "auto" means on a cluster; "auto" where nobody deals GPUs out, and each process looks."""
+    wanted = {f"embedding.{one.device}" for one in plan.encoders}
+    wanted |= {f"extraction.{plan.extraction.device}"} if plan.extraction.enabled else set()
+    gpus = executor.gpus()
+    if gpus is None:
+        return AUTO
+    device = CPU
+    if gpus and any(not one.endswith(CPU) for one in wanted):
+        (device,) = executor.tasks(device_of, [AUTO], gpus=1.0)
+    for section in ("embedding", "extraction"):
+        if device == CPU and f"{section}.{CUDA}" in wanted:
+            raise ModelUnavailableError(
+                f"{section}.device: expected a GPU on the cluster that PyTorch can use, for it says cuda, found "
+                f"{gpus} GPUs, and none of use: set it to auto or cpu"
+            )
+    return device
 
 
 def models_of(plan: IndexPlan) -> list[Model]:
@@ -223,36 +257,69 @@ def reading_of(
 
 
 def stages_of(
-    plan: IndexPlan, models: Sequence[Model], weighing: Weighing | None, reading: ReadRules, parts: Path, *, cpus: int
+    plan: IndexPlan,
+    models: Sequence[Model],
+    weighing: Weighing | None,
+    reading: ReadRules,
+    parts: Path,
+    *,
+    executor: Executor,
 ) -> list[Stage]:
-    """The stages that units pass through, sized for a cluster of `cpus` CPUs; the last one writes parts."""
-    encoders = len(models) + (weighing is not None and not weighing.shared)
-    pools = plan.ingest.pools.sized(cpus=cpus, extraction=plan.extraction.enabled, models=max(1, encoders))
+    """The stages that units pass through, sized for where the plan is `pinned_to`; the last one writes parts."""
+    cpus, gpus = executor.cpus(), executor.gpus() or 1
+    finding, encoding = _finding(plan), _encoding(plan, models, weighing)
+    finders, encoders = (sum(device != CUDA for _, device in steps) for steps in (finding, encoding))
+    on_gpus = len(finding) + len(encoding) - finders - encoders
+    pools = plan.ingest.pools.sized(cpus=cpus, extraction=finders > 0, models=encoders, gpus=gpus, on_gpus=on_gpus)
+    staffed = [_Staffed((ReadAndChunk, (reading,)), cpus if plan.by_words else pools.readers)]
+    for steps, actors in ((finding, pools.extractors), (encoding, pools.encoders)):
+        for step, device in steps:
+            staffed.append(_Staffed(step, gpus, pools.gpus_each) if device == CUDA else _Staffed(step, actors))
+    last = staffed.pop()
+    writing = replace(last, step=(WritePart, (parts,)))
+    return _joined([*staffed, replace(last, actors=0), writing], pools.cpus_each)
+
+
+@dataclass(frozen=True, slots=True)
+class _Staffed:
+    """A step and its actors; the actors of the next step do one without any, too."""
+
+    step: Step
+    actors: int
+    gpus: float = 0.0
+
+
+def _finding(plan: IndexPlan) -> list[tuple[Step, str]]:
+    """The step that finds entities, where they are wanted, and its device."""
+    if not plan.extraction.enabled:
+        return []
+    finding = (plan.extraction, plan.mentions, plan.extractor, reused(identify, plan.extraction))
+    return [((FindEntities, finding), plan.extraction.device)]
+
+
+def _encoding(plan: IndexPlan, models: Sequence[Model], weighing: Weighing | None) -> list[tuple[Step, str]]:
+    """The steps that make vectors and weights of terms, each with its device."""
     threads = {"threads": _THREADS}
-    steps: list[tuple[Step, int]] = [((ReadAndChunk, (reading,)), cpus if plan.by_words else pools.readers)]
-    if plan.extraction.enabled:
-        finding = (plan.extraction, plan.mentions, plan.extractor, reused(identify, plan.extraction))
-        steps.append(((FindEntities, finding), pools.extractors))
+    steps: list[tuple[Step, str]] = []
     for settings, model, made_with in zip(plan.encoders, models, made_with_of(plan, models), strict=True):
         also = weighing.made_with if weighing is not None and weighing.shared and model is models[0] else ""
         embedding = (settings.model_copy(update=threads), model.name, made_with, plan.vectors, plan.encoder, also)
-        steps.append(((Embed, embedding), pools.encoders))
+        steps.append(((Embed, embedding), settings.device))
     if weighing is not None and not weighing.shared:
         weighed = (plan.embedding.model_copy(update=threads), weighing.made_with, plan.vectors)
-        steps.append(((WeighTerms, weighed), pools.encoders))
-    last, actors = steps.pop()
-    return _joined([*steps, (last, 0), ((WritePart, (parts,)), actors)], pools.cpus_each)
+        steps.append(((WeighTerms, weighed), plan.embedding.device))
+    return steps
 
 
-def _joined(steps: Sequence[tuple[Step, int]], cpus: float) -> list[Stage]:
+def _joined(steps: Sequence[_Staffed], cpus: float) -> list[Stage]:
     """A stage for each step with actors of its own, which take the steps without any before it along."""
     stages: list[Stage] = []
     pending: list[Step] = []
-    for step, actors in steps:
-        pending.append(step)
-        if actors:
+    for staffed in steps:
+        pending.append(staffed.step)
+        if staffed.actors:
             worker, arguments = pending[0] if len(pending) == 1 else (Chained, tuple(pending))
-            stages.append(Stage(worker, arguments, actors, cpus))
+            stages.append(Stage(worker, arguments, staffed.actors, cpus, staffed.gpus))
             pending = []
     return stages
 
@@ -276,6 +343,7 @@ def facts_of(
         "settings": plan.fingerprint,
         "models": {role: f"{model.name}@{model.identity}" for role, model in used.items()},
         PRECISIONS: {} if plan.by_words else precisions_of(plan.embedding),
+        DEVICES: {} if plan.by_words else devices_of(plan.embedding),
         "parameters": {"embedding": made_with_of(plan, models), "extraction": _extracted_with(plan), **weighed},
         **weighed,
         SOURCES: sources,

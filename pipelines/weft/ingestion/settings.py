@@ -73,12 +73,13 @@ class ParserSettings(Section):
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """Actors per stage and the logical CPUs that each of them holds."""
+    """Actors per stage, the logical CPUs that each holds, and the logical GPUs of those whose models run on one."""
 
     readers: int  # 0 where the actors of the next stage read, too
     extractors: int
     encoders: int
     cpus_each: float
+    gpus_each: float  # below 1 where several share each
 
 
 class PoolSettings(Section):
@@ -88,17 +89,26 @@ class PoolSettings(Section):
     encoders: int = Field(ge=0)
     few: int = Field(ge=0)  # so many units of new documents one worker takes through all stages
 
-    def sized(self, *, cpus: int, extraction: bool, models: int = 1) -> Pools:
+    def sized(self, *, cpus: int, extraction: bool, models: int = 1, gpus: int = 0, on_gpus: int = 0) -> Pools:
         """Pools for a cluster of `cpus` CPUs and `models` encoders, each of which gets the same number of actors.
 
         Extraction takes several times the work of embedding. The CPUs that all actors hold together stay below the
         cluster's, so every actor starts, and the stream cannot get stuck.
+
+        Args:
+            extraction: Whether entities are found, on CPUs.
+            models: Encoders that compute on CPUs.
+            gpus: GPUs of the cluster.
+            on_gpus: Stages whose models run on these. Each of them has one actor on every GPU, so they share it evenly.
+                Texts are read and cut by others meanwhile, so that no GPU waits.
         """
-        readers = self.readers or int(cpus * _CHUNKING_SHARE)
-        extractors = cpus if extraction else 0
-        encoders = self.encoders or max(1, (cpus // 2 if extraction else cpus) // models)
-        actors = readers + extractors + encoders * models
-        return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)))
+        rest = max(1, cpus - gpus * on_gpus)
+        readers = self.readers or (int(rest * _CHUNKING_SHARE) if extraction or models else rest)
+        readers = max(1, readers) if on_gpus else readers
+        extractors = rest if extraction else 0
+        encoders = self.encoders or max(1, (rest // 2 if extraction else rest) // max(1, models))
+        actors = readers + extractors + encoders * models + gpus * on_gpus
+        return Pools(readers, extractors, encoders, min(1.0, cpus / (actors + 1)), 1.0 / max(1, on_gpus))
 
 
 class IngestSettings(Section):

@@ -35,6 +35,7 @@ class Stage:
     arguments: tuple[Any, ...]
     actors: int  # how many work side by side
     cpus: float  # logical CPUs that each of them holds
+    gpus: float = 0.0  # and logical GPUs: below 1 where several stages share each
 
 
 def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
@@ -54,13 +55,22 @@ def _through(workers: Sequence[Worker], batch: pa.Table) -> pa.Table:
     return functools.reduce(lambda table, worker: worker.run(table), workers, batch)
 
 
+class RunTasks(Protocol):
+    """Runs a function on tasks, like `map`."""
+
+    def __call__(self, run: Callable[[Any], Any], tasks: Sequence[Any], *, gpus: float = 0.0) -> Iterable[Any]:
+        """Results in the order of the tasks, each of which holds so many logical GPUs while it runs."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Executor:
     """Where work runs."""
 
     stream: Callable[[Sequence[pa.Table], Sequence[Stage]], Generator[pa.Table]]  # passes batches through stages
-    tasks: Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]  # runs a function on tasks, like `map`
+    tasks: RunTasks
     cpus: Callable[[], int]  # logical CPUs there are
+    gpus: Callable[[], int | None]  # logical GPUs; None where nobody deals them out, and work takes what it finds
     # runs a function once on every other host there is; its name, and what was returned there
     on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
 
@@ -68,13 +78,13 @@ class Executor:
         """The same, prepared before anything is asked of it: that may be done again and again."""
 
         def prepared(ask: Callable[..., Any]) -> Callable[..., Any]:
-            def asked(*arguments: Any) -> Any:
+            def asked(*arguments: Any, **options: Any) -> Any:
                 prepare()
-                return ask(*arguments)
+                return ask(*arguments, **options)
 
             return asked
 
-        asked: list[Callable[..., Any]] = [self.stream, self.tasks, self.cpus, self.on_other_hosts]
+        asked: list[Callable[..., Any]] = [self.stream, self.tasks, self.cpus, self.gpus, self.on_other_hosts]
         return Executor(*map(prepared, asked))
 
     def guarded(self, guard: Guard) -> Executor:
@@ -84,8 +94,8 @@ class Executor:
             made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
             return self.stream(batches, made)
 
-        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
-            return self.tasks(functools.partial(_run, guard, run), tasks)
+        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterable[Result]:
+            return self.tasks(functools.partial(_run, guard, run), tasks, gpus=gpus)
 
         return replace(self, stream=stream, tasks=tasks)
 
@@ -100,7 +110,11 @@ def _run(guard: Guard, run: Callable[[Task], Result], task: Task) -> Result:
     return run(task)
 
 
-HERE = Executor(stream_here, map, lambda: 1, lambda _: ())
+def _tasks_here(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterable[Result]:  # noqa: ARG001
+    return map(run, tasks)
+
+
+HERE = Executor(stream_here, _tasks_here, lambda: 1, lambda: None, lambda _: ())
 """In this process alone, one thing after the other."""
 
 
@@ -123,10 +137,10 @@ def in_threads(count: int) -> Executor:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterable[Result]:
+    def tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterable[Result]:  # noqa: ARG001
         pool = ThreadPoolExecutor(count, "index")
         results = pool.map(run, tasks)
         pool.shutdown(wait=False)
         return results
 
-    return Executor(stream, tasks, lambda: count, lambda _: ()) if count > 1 else HERE
+    return Executor(stream, tasks, lambda: count, lambda: None, lambda _: ()) if count > 1 else HERE

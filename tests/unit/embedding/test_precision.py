@@ -8,7 +8,14 @@ import pytest
 
 from weft.domain.errors import ConfigurationError
 from weft.embedding.encoders.bert_files import read_bert
-from weft.embedding.encoders.precision import _say_slow, pinned, precisions_of, resolve_precision, warn_if_slow
+from weft.embedding.encoders.precision import (
+    _say_slow,
+    devices_of,
+    pinned,
+    precisions_of,
+    resolve_precision,
+    warn_if_slow,
+)
 from weft.settings import load_settings
 
 MEAN = {"pooling_mode_mean_tokens": True, "pooling_mode_cls_token": False}
@@ -94,6 +101,17 @@ def test_vectors_that_there_are_decide(tmp_path: Path) -> None:
     ):
         pinned(named, {"first": "int8", "second": "fp32"})
     assert precisions_of(pinned(named, {"first": "int8"}, moving=True))["first"] == "fp32"
+
+
+def test_what_auto_means_is_named_with_the_arithmetic(tmp_path: Path) -> None:
+    """SCL-15: 8 bits stay on the CPU, a device that is asked for stays, and a new store takes the GPU's arithmetic."""
+    first, second, third = (a_folder(tmp_path / name) for name in ("first", "second", "third"))
+    further = f"embedding.further=[{{model: {second}}}, {{model: {third}, device: cpu, precision: fp32}}]"
+    settings = load_settings(assignments=[f"embedding.model={first}", further], environment={}).embedding
+    placed = pinned(settings, {"second": "int8"}, auto="cuda")
+    assert devices_of(placed) == {"first": "cuda", "second": "cpu", "third": "cpu"}
+    assert precisions_of(placed) == {"first": "bf16", "second": "int8", "third": "fp32"}
+    assert pinned(placed, precisions_of(placed), auto="cpu") == placed
 
 
 @pytest.mark.parametrize(("precision", "flags"), [("int8", "sse4_2"), ("bf16", "avx2")])

@@ -33,3 +33,15 @@ def test_extraction_gets_every_processor_and_encoders_follow() -> None:
     assert settings.sized(cpus=16, extraction=True).encoders == 8
     assert [settings.sized(cpus=cpus, extraction=True).readers for cpus in (2, 9, 10, 16, 64)] == [0, 0, 1, 1, 6]
     assert settings.sized(cpus=16, extraction=False).encoders == 16
+
+
+@given(cpus=st.integers(1, 256), gpus=st.integers(1, 8), finders=st.booleans(), encoders=st.integers(0, 3))
+def test_each_gpu_is_shared_evenly_and_somebody_reads(cpus: int, gpus: int, finders: bool, encoders: int) -> None:
+    """SCL-15: the models that a GPU has take all of it and no more; texts are cut by actors of their own."""
+    on_gpus = 2
+    settings = PoolSettings(readers=0, encoders=0, few=0)
+    pools = settings.sized(cpus=cpus, extraction=finders, models=encoders, gpus=gpus, on_gpus=on_gpus)
+    assert pools.gpus_each * on_gpus == 1.0
+    assert pools.readers >= 1
+    actors = pools.readers + pools.extractors + pools.encoders * encoders + gpus * on_gpus
+    assert actors * pools.cpus_each < cpus

@@ -27,7 +27,8 @@ def sizes_table(manifest: Manifest, domains: Collection[str]) -> Table:
     table = Table("what", "value", box=None, show_header=False)
     for role, model in manifest.models.items():
         name = model.partition("@")[0]
-        table.add_row(role, " ".join([name, manifest.precisions.get(name, "")]).rstrip())
+        how = [manifest.precisions.get(name, ""), manifest.devices.get(name, "")]
+        table.add_row(role, " ".join([name, *filter(None, how)]))
     for domain, sizes in sorted(manifest.facts.get(SIZING, {}).items()):
         if domain in domains:
             table.add_row(f"chunks of {domain}", " ".join(sizes))

@@ -39,11 +39,25 @@ def resolve_precision(precision: str, folder: Path, device: str = "cpu", *, cpu_
     return "bf16" if _multiplies("bf16", cpu_facts) else "fp32"
 
 
-def pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False) -> EmbeddingSettings:
-    """Settings in which every encoder names the arithmetic that it computes in."""
-    own, *further = (_pinned(one, made_in, moving) for one in settings.encoders)
-    more = tuple({**one, "precision": name} for one, name in zip(settings.further, further, strict=True))
-    return settings.model_copy(update={"precision": own, "further": more})
+def pinned(
+    settings: EmbeddingSettings, made_in: Mapping[str, str], *, moving: bool = False, auto: str = AUTO
+) -> EmbeddingSettings:
+    """Settings in which every encoder names the arithmetic that it computes in, and the device where it is known.
+
+    Args:
+        auto: The device that "auto" means where texts will be encoded; "auto" leaves that to who encodes them.
+    """
+    own, *further = (_pinned(one, made_in, moving, auto) for one in settings.encoders)
+    more = tuple({**one, **facts} for one, facts in zip(settings.further, further, strict=True))
+    return settings.model_copy(update={**own, "further": more})
+
+
+def devices_of(settings: EmbeddingSettings) -> dict[str, str]:
+    """The device that each encoder computes on by its name, by `pinned` settings: "cpu" or "cuda"."""
+    return {
+        display_name(locate(one), one): "cpu" if one.precision == "int8" else device_of(one.device)
+        for one in settings.encoders
+    }
 
 
 def precisions_of(settings: EmbeddingSettings) -> dict[str, str]:
@@ -83,7 +97,14 @@ def warn_if_slow(precision: str, *, cpu_facts: Path | None = None) -> None:
         _say_slow(precision)
 
 
-def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: bool) -> str:
+def _pinned(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: bool, auto: str) -> dict[str, str]:
+    if settings.device != AUTO:
+        return {"precision": _precision(settings, made_in, moving), "device": settings.device}
+    precision = _precision(settings.model_copy(update={"device": auto}), made_in, moving)
+    return {"precision": precision, "device": "cpu" if precision == "int8" else auto}
+
+
+def _precision(settings: EmbeddingSettings, made_in: Mapping[str, str], moving: bool) -> str:
     folder, wanted = locate(settings), settings.precision
     name = display_name(folder, settings)
     there = made_in.get(name)

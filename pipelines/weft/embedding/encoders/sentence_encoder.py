@@ -32,7 +32,8 @@ class SentenceEncoder:
     def __init__(self, folder: Path, settings: EmbeddingSettings, *, device: str, autocast: bool) -> None:
         """Load a model."""
         given = input_of(folder, settings)
-        self._settings = settings.model_copy(update={"max_tokens": given.window})
+        batch_tokens = settings.gpu_batch_tokens if device == "cuda" else settings.batch_tokens
+        self._settings = settings.model_copy(update={"max_tokens": given.window, "batch_tokens": batch_tokens})
         self._device = device
         self._autocast = autocast
         self._model = _load(folder, device)

@@ -46,6 +46,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
             batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(size=min(stage.actors, len(batches))),
             num_cpus=stage.cpus,
+            num_gpus=stage.gpus,
         )
     try:
         with closing(iter(dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0))) as made:
@@ -56,13 +57,17 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
         raise remote_cause(error, _EXPLAINED) from error
 
 
-def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
-    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`."""
+def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterator[Result]:
+    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
+
+    Each task holds `gpus` logical GPUs, and Ray shows it no others. One that holds none sees every GPU of its node,
+    and has to be told to leave them alone.
+    """
 
     def on_a_worker(task: Task) -> Result:
         return run(task)
 
-    remote = ray.remote(max_retries=_TASK_RETRIES)(on_a_worker)
+    remote = ray.remote(max_retries=_TASK_RETRIES, num_gpus=gpus)(on_a_worker)
     return _results([remote.remote(task) for task in tasks])
 
 
@@ -105,7 +110,12 @@ def cluster_cpus() -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
-ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, run_on_other_hosts)
+def cluster_gpus() -> int:
+    """Logical GPUs of the cluster."""
+    return int(ray.cluster_resources().get("GPU", 0))
+
+
+ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, cluster_gpus, run_on_other_hosts)
 """On the cluster that this process has joined."""
 
 
