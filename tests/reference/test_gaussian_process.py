@@ -145,7 +145,7 @@ def test_draws_have_the_posterior_covariance() -> None:
     """LRN-8."""
     belief = Quality(PRIOR).given(evidence(*conversations(8, 40, declining)))
     rng = np.random.default_rng(9)
-    draws = np.array([belief.sample(AHEAD, rng) for _ in range(3_000)])
+    draws = np.array([belief.sample(AHEAD, rng) for _ in range(1_000)])
     mean, deviation = belief.predict(AHEAD)
     assert draws.mean(axis=0) == pytest.approx(mean, abs=0.01)
     assert draws.std(axis=0) == pytest.approx(deviation, rel=0.06)
