@@ -65,6 +65,7 @@ def test_a_folder_without_any_file_and_a_line_that_is_none_are_named(tmp_path: P
         measured(tmp_path, settings(tmp_path))
 
 
+@pytest.mark.slow
 def test_texts_of_another_hand_are_heard_as_well_as_was_promised(data_root: Path, tmp_path: Path) -> None:
     """LES-5, LES-6, LES-13: nothing was trained by them."""
     if not (folder := data_root / "lessons").is_dir():
