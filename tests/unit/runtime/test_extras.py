@@ -21,6 +21,8 @@ from weft.runtime.extras import EXTRAS, extras_named, installed, missing_extra, 
 
 NAMES: Mapping[str, str] = {
     "faiss": "faiss-cpu",
+    "docx": "python-docx",
+    "pptx": "python-pptx",
     "opentelemetry.sdk": "opentelemetry-sdk",
     "grpc": "grpcio",
     "haystack": "haystack-ai",

@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from weft.domain.documents import Rejection
 
@@ -48,16 +49,25 @@ def read_bounded(path: Path, limit: int, *, flags: int = 0) -> bytes:
 
 def read_bytes(root: Path, path: tuple[str, ...], *, limit: int) -> tuple[bytes, float]:
     """Content and modification time of one regular file below a folder."""
+    with opened_file(root, path, limit=limit) as file:
+        return _content(file, limit)
+
+
+@contextlib.contextmanager
+def opened_file(root: Path, path: tuple[str, ...], *, limit: int | None = None) -> Iterator[IO[bytes]]:
+    """One regular file below a folder, of at most `limit` bytes, open for reading."""
     try:
         with opened_folder(root, path[:-1]) as folder:
             name = path[-1] if path else "."
             if len(path) > MAX_DEPTH and stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
                 raise UnreadableError("too_deep", f"expected at most {MAX_DEPTH} folders below the root, found more")
-            return content_of(name, folder, limit)
+            file = _opened(name, folder, limit)
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENOTDIR}:
             raise UnreadableError("symlink", "a folder on the way is a link now") from error
         raise refused(error) from error
+    with file:
+        yield file
 
 
 def refused(error: OSError) -> UnreadableError:
@@ -68,26 +78,40 @@ def refused(error: OSError) -> UnreadableError:
 
 def content_of(name: str, folder: int, limit: int) -> tuple[bytes, float]:
     """Content and modification time of one regular file in an open folder."""
-    # Looked at before opening, since opening a device may do something; and after, since it may be another file then.
-    _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), limit)
-    descriptor = os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        _require_regular(status, limit)
+    with _opened(name, folder, limit) as file:
+        return _content(file, limit)
+
+
+def _content(file: IO[bytes], limit: int) -> tuple[bytes, float]:
+    try:
         data = file.read(limit + 1)
+    except OSError as error:
+        raise refused(error) from error
     if len(data) > limit:
         raise UnreadableError("too_large", f"expected at most {limit} bytes, found more")
-    return data, status.st_mtime
+    return data, os.fstat(file.fileno()).st_mtime
 
 
-def _require_regular(status: os.stat_result, limit: int) -> None:
+def _opened(name: str, folder: int, limit: int | None) -> IO[bytes]:
+    # Looked at before opening, since opening a device may do something; and after, since it may be another file then.
+    _require_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), limit)
+    file = os.fdopen(os.open(name, _READ | os.O_NOFOLLOW, dir_fd=folder), "rb")
+    try:
+        _require_regular(os.fstat(file.fileno()), limit)
+    except UnreadableError:
+        file.close()
+        raise
+    return file
+
+
+def _require_regular(status: os.stat_result, limit: int | None) -> None:
     if stat.S_ISLNK(status.st_mode):
         raise UnreadableError("symlink", "links are not followed")
     if stat.S_ISDIR(status.st_mode):
         raise UnreadableError(UNREADABLE, "the folder cannot be listed")
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableError("not_regular", f"expected a regular file, found {stat.filemode(status.st_mode)}")
-    if status.st_size > limit:
+    if limit is not None and status.st_size > limit:
         raise UnreadableError("too_large", f"expected at most {limit} bytes, found {status.st_size}")
 
 

@@ -1,4 +1,4 @@
-"""Cutting documents in a child process that can be killed, at about the price of cutting them here (ING-3)."""
+"""FileRequest and cutting files in a child process that can be killed, at about the price of doing it here (ING-3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any, cast
@@ -32,6 +32,7 @@ from weft.embedding.settings import EmbeddingSettings
 from weft.embedding.tokens import load_token_counter
 from weft.embedding.word_vectors import load_word_vectors
 from weft.ingestion.settings import ParserSettings
+from weft.ingestion.sources.formats.registry import Conversion, Read, steps
 
 # The process that cuts documents into chunks: it may hang, eat memory or crash, and is then killed (ING-3).
 
@@ -70,6 +71,19 @@ class Request:
     plainly: bool = False  # into plain line windows, without its own chunker
 
 
+@dataclass(frozen=True, slots=True)
+class FileRequest:
+    """One file to read in its format."""
+
+    conversion: Conversion
+    cpu_s: float  # processor time for each document in it, and for each step towards one
+    wall_s: float  # the same in time, whatever it waits for
+
+
+_BEAT = b""  # what is sent between documents that take their time, so that nobody takes the child for dead
+_BEAT_EVERY_S = 1.0
+
+
 def main() -> None:
     """Answer requests until there are no more."""
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -90,13 +104,35 @@ def main() -> None:
     try:
         while (request := _receive(requests)) is not None:
             _limit_time(request.cpu_s, request.wall_s)
-            answer = pickle.dumps(cut(request, count, chunkers), pickle.HIGHEST_PROTOCOL)
-            if len(answer) > confinement.memory_bytes // _ANSWER_SHARE:
-                raise MemoryError
-            _limit_time(0.0, 0.0)
-            send(answers, answer)
+            if isinstance(request, FileRequest):
+                _answer_in_steps(request, answers, confinement.memory_bytes)
+            else:
+                _answer(cut(request, count, chunkers), answers, confinement.memory_bytes)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
+
+
+def _answer(value: Any, answers: IO[bytes], memory_bytes: int) -> None:
+    """Send a value, without a limit of time: whoever reads it may be busy."""
+    answer = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    if len(answer) > memory_bytes // _ANSWER_SHARE:
+        raise MemoryError
+    _limit_time(0.0, 0.0)
+    send(answers, answer)
+
+
+def _answer_in_steps(request: FileRequest, answers: IO[bytes], memory_bytes: int) -> None:
+    """Send the documents of a file as they come, and None after the last one."""
+    beat = time.monotonic()
+    for one in steps(request.conversion):
+        if one is not None:
+            _answer(one, answers, memory_bytes)
+        elif time.monotonic() > beat + _BEAT_EVERY_S:
+            _limit_time(0.0, 0.0)
+            send(answers, _BEAT)
+            beat = time.monotonic()
+        _limit_time(request.cpu_s, request.wall_s)
+    _answer(None, answers, memory_bytes)
 
 
 def cut(request: Request, count: TokenCounter, chunkers: Chunkers = CHUNKERS) -> Cut:
@@ -198,6 +234,31 @@ class Parser:
                 death = error
         return self._windows(request), Rejection(document.uri, death.reason, str(death))
 
+    def convert(self, conversion: Conversion) -> Iterator[Read]:
+        """Documents of a file in a format, as they are read; what follows none of them is why there are no more.
+
+        Nothing else may be asked before the last one is taken.
+        """
+        cpu_s = self._settings.cpu_s
+        request = FileRequest(conversion, cpu_s, cpu_s * _WALL_PER_CPU)
+        for is_last in (False, True):
+            some = False
+            try:
+                self.start()
+                for one in cast("_Child", self._child).convert(request):
+                    some = True
+                    yield one
+                return
+            except ChildDiedError as death:
+                self.close()
+                # As with documents: one that took its time would take it again.
+                if some or is_last or death.reason == TIMEOUT or death.elapsed_s >= cpu_s / 2:
+                    yield Rejection(conversion.uri, death.reason, str(death))
+                    return
+            except BaseException:
+                self.close()
+                raise
+
     def start(self) -> None:
         """Have a child; a document starts one, too."""
         if self._child is None:
@@ -254,6 +315,7 @@ class _Child:
         self._poll = select.poll()
         self._poll.register(self._out, select.POLLIN)
         self._memory_bytes = confinement.memory_bytes
+        self._inbox = bytearray()
         try:
             self._answer(confinement, _START_S)
         except ChildDiedError:
@@ -265,11 +327,30 @@ class _Child:
         cut: Cut = pickle.loads(self._answer(request, request.wall_s))  # noqa: S301  from a process of this same code
         return cut
 
+    def convert(self, request: FileRequest) -> Iterator[Read]:
+        """Documents of a file, as they are read."""
+        self._say(request)
+        while True:
+            answer = self._message(request.wall_s)
+            if answer == _BEAT:
+                continue
+            one: Read | None = pickle.loads(answer)  # noqa: S301  from a process of this same code
+            if one is None:
+                return
+            yield one
+
     def _answer(self, message: Any, limit_s: float) -> bytes:
-        begun = time.monotonic()
+        self._say(message)
+        return self._message(limit_s)
+
+    def _say(self, message: Any) -> None:
         with contextlib.suppress(BrokenPipeError):  # it is gone: what it said before is still to be read
             send(self._in, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
-        inbox, used_bytes = bytearray(), 0
+
+    def _message(self, limit_s: float) -> bytes:
+        """The next message; it may come together with the beginning of the one after it."""
+        begun = time.monotonic()
+        inbox, used_bytes = self._inbox, 0
         while len(inbox) < LENGTH.size or len(inbox) < LENGTH.size + LENGTH.unpack_from(inbox)[0]:
             if self._poll.poll(_LOOK_EVERY_S * 1000):
                 data = os.read(self._out.fileno(), _BLOCK)
@@ -281,7 +362,10 @@ class _Child:
                 used_bytes = max(used_bytes, _address_space(self._process.pid))
                 if time.monotonic() > begun + limit_s + _GRACE_S:
                     raise ChildDiedError(TIMEOUT, f"expected an answer within {limit_s:.1f} s, found none", limit_s)
-        return bytes(inbox[LENGTH.size :])
+        end = LENGTH.size + LENGTH.unpack_from(inbox)[0]
+        message = bytes(inbox[LENGTH.size : end])
+        del inbox[:end]
+        return message
 
     def _death(self, elapsed_s: float, used_bytes: int) -> ChildDiedError:
         self._process.kill()

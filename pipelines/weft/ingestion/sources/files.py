@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from weft.chunking.paper.json_layouts import paper_from_json
 from weft.chunking.paper.paper import MARKDOWN, is_paper, paper_facts
 from weft.domain.documents import COMMITTED_AT, ContentType, Document, Domain, Rejection
-from weft.ingestion.git.safe_files import VANISHED, UnreadableError, read_bytes
+from weft.ingestion.git.safe_files import VANISHED, UnreadableError, opened_file, read_bytes
 from weft.ingestion.git.times import Commit
 from weft.ingestion.metadata.assigned import trust_of
 from weft.ingestion.metadata.declared import (
@@ -28,7 +29,10 @@ from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sources import transcripts
 from weft.ingestion.sources.encodings import decoded
 from weft.ingestion.sources.floods import flood_of, in_short
+from weft.ingestion.sources.formats.registry import HEAD_BYTES, Conversion, Convert, format_of
+from weft.ingestion.sources.formats.registry import convert as convert_here
 from weft.ingestion.sources.items import FileItem, escaped
+from weft.ingestion.sources.transcripts import Transcript
 
 # Content type, domain and language of a file, from its name and, where that leaves it open, its content (ING-1).
 
@@ -242,11 +246,17 @@ _KEY_SUFFIX = ".pem"  # of files where a key may follow certificates; elsewhere 
 _LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it takes as many bytes
 
 
-def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Documents of one file, or why there are none, and what declares nothing of them that could be read."""
+def read_file(
+    item: FileItem, settings: IngestSettings, domain: Domain | None, convert: Convert = convert_here
+) -> Iterator[Document | Rejection]:
+    """Documents of one file, or why there are none, and what declares nothing of them that could be read.
+
+    Args:
+        convert: What reads files that are more than text.
+    """
     try:
-        data, modified_at = read_bytes(Path(item.root), item.path, limit=settings.max_file_bytes)
-        text, encoding = decoded(data)
+        data, modified_at, form = _content(item, settings)
+        text, encoding = ("", None) if form else decoded(data)
     except UnreadableError as error:
         yield error.rejection(item.uri)
         return
@@ -258,8 +268,8 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     if encoding is not None:
         yield Rejection(item.uri, DECODED, f"read as {encoding}")
     commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
-    kind = kind_of(item.path[-1], text)
-    flood = flood_of(item.path[-1], text, kind.content_type, kind.language)
+    kind = _OF_MARKDOWN if form else kind_of(item.path[-1], text)
+    flood = None if form else flood_of(item.path[-1], text, kind.content_type, kind.language)
     if flood is not None:
         yield Rejection(item.uri, FLOOD, f"{flood}, {len(text):,} characters: one short piece stands for it")
         kind, text = replace(kind, content_type=ContentType.TEXT, language=None), in_short(item.path[-1], flood, text)
@@ -276,19 +286,82 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
     )
     facts, rejections = _declared_facts(document, item)
     yield from rejections
-    for one in facts:
-        document = with_declared(document, one)
     authors = next((one.authors for one in reversed(facts) if one.authors), None)
     of_source = None if item.source is None else item.source.trust
     has_trust = any(one.trust is not None for one in facts)
-    for part in expanded(document):
+    if form is None:
+        parts = expanded(document)
+    else:
+        most, limit = settings.max_format_bytes, settings.max_file_bytes
+        conversion = Conversion(form, item.root, item.path, item.uri, most, limit)
+        parts = _converted(document, conversion, domain, convert)
+    for part in parts:
         if isinstance(part, Rejection):
             yield part
             continue
+        for one in facts:
+            part = with_declared(part, one)  # noqa: PLW2901
         level = trust_of(part, item.path[:-1], as_of=item.as_of, settings=settings.trust)
         level = level if flood is None else settings.trust.generated
         trust = part.trust_level if has_trust else level if of_source is None else of_source
         yield replace(part, authors=authors or part.authors, trust_level=trust)  # a paper names its own authors
+
+
+def _content(item: FileItem, settings: IngestSettings) -> tuple[bytes, float, str | None]:
+    """What a file holds, or of a large one in a format how it begins, its time, and its format."""
+    limit = settings.max_file_bytes
+    with opened_file(Path(item.root), item.path) as file:
+        status = os.fstat(file.fileno())
+        head = file.read(HEAD_BYTES)
+        form = format_of(item.path[-1], head, status.st_size, limit)
+        most = limit if form is None else settings.max_format_bytes
+        if status.st_size > most:
+            raise UnreadableError("too_large", f"expected at most {most} bytes, found {status.st_size}")
+        data = head + file.read(max(0, limit + 1 - len(head)))
+    if form is None and len(data) > limit:
+        raise UnreadableError("too_large", f"expected at most {limit} bytes, found more")
+    return data, status.st_mtime, form
+
+
+def _converted(
+    document: Document, conversion: Conversion, domain: Domain | None, convert: Convert
+) -> Iterator[Document | Rejection]:
+    """The documents of a file in a format: conversations, or what it is as Markdown."""
+    form = conversion.format
+    facts = {**document.metadata, "format": form}
+    for one in convert(conversion):
+        if isinstance(one, Transcript):
+            yield _of_session(
+                replace(
+                    document,
+                    content_type=_CONVERSATION.content_type,
+                    domain=domain or _CONVERSATION.domain,
+                    metadata=facts,
+                ),
+                one,
+            )
+        elif isinstance(one, Rejection):
+            yield one
+        else:
+            kind = _markdown("", one.text) if form in _MAY_BE_PAPERS else _OF_MARKDOWN
+            kind = replace(kind, domain=Domain.CODE) if form == _OF_CODE else kind
+            written = replace(
+                document,
+                content_type=kind.content_type,
+                language=kind.language,
+                domain=domain or kind.domain,
+                text=one.text,
+                title=one.title,
+                authors=one.authors or document.authors,
+                modified_at=document.modified_at if one.time is None or document.authors else one.time,
+                metadata={**facts, **one.facts},
+            )
+            yield _paper(written) if kind.content_type is ContentType.PAPER else written
+
+
+_OF_MARKDOWN = FileKind(ContentType.MARKDOWN, Domain.GENERAL, None)
+_MAY_BE_PAPERS = frozenset({"pdf", "docx"})
+_OF_CODE = "notebook"
 
 
 def _later_commit(item: FileItem, commit: Commit | None, modified_at: float) -> dict[str, str]:
@@ -335,17 +408,18 @@ def expanded(document: Document) -> Iterator[Document | Rejection]:
         yield _paper(document) if document.content_type is ContentType.PAPER else document
         return
     for session in transcripts.sessions(document.text, document.uri):
-        if isinstance(session, Rejection):
-            yield session
-            continue
-        yield replace(
-            document,
-            uri=session.uri,
-            text=session.text,
-            title=session.title,
-            modified_at=document.modified_at if session.time is None else session.time,
-            metadata={**document.metadata, **session.metadata},
-        )
+        yield session if isinstance(session, Rejection) else _of_session(document, session)
+
+
+def _of_session(document: Document, session: Transcript) -> Document:
+    return replace(
+        document,
+        uri=session.uri,
+        text=session.text,
+        title=session.title,
+        modified_at=document.modified_at if session.time is None else session.time,
+        metadata={**document.metadata, **session.metadata},
+    )
 
 
 def _paper(document: Document) -> Document:

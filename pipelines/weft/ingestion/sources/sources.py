@@ -27,6 +27,8 @@ from weft.ingestion.settings import IngestSettings, ParquetSettings, SourceSetti
 from weft.ingestion.sources import corpus, transcripts, tree
 from weft.ingestion.sources.corpus import SUFFIXES, as_document, corpus_name, corpus_trust
 from weft.ingestion.sources.files import read_file, sidecar_uri
+from weft.ingestion.sources.formats.registry import HEAD_BYTES, Convert, format_of
+from weft.ingestion.sources.formats.registry import convert as convert_here
 from weft.ingestion.sources.items import (
     RECORDS_PER_ITEM,
     TABLE_SUFFIX,
@@ -208,7 +210,6 @@ CRASHED = "reader_crashed"
 """The reason noted for an item that a reader failed at in a way that nobody foresaw."""
 
 _DETAIL_CHARACTERS = 500
-_LINE_LOOKED_AT = 65_536  # bytes of a first line that tell turns from records
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,14 +252,20 @@ def list_source(path: Path, settings: IngestSettings, *, store: Path | None = No
     return SourceListing([item for item in _described(actual.parent, paths, settings) if item.path == (actual.name,)])
 
 
-def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
-    """Documents of one item, or why there are none; what an item holds raises nothing but MemoryError."""
+def read_item(
+    item: SourceItem, settings: IngestSettings, *, domain: Domain | None, convert: Convert = convert_here
+) -> Iterator[Document | Rejection]:
+    """Documents of one item, or why there are none; what an item holds raises nothing but MemoryError.
+
+    Args:
+        convert: What reads files that are more than text: in this process, or in a child that can be killed.
+    """
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
         return
     tenant = None if item.source is None else item.source.tenant
     try:
-        for one in _read(item, settings, domain or (None if item.source is None else item.source.domain)):
+        for one in _read(item, settings, domain or (None if item.source is None else item.source.domain), convert):
             if tenant is not None and isinstance(one, Document):
                 yield replace(one, metadata={**one.metadata, "tenant": tenant})
             else:
@@ -272,10 +279,10 @@ def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | No
 
 
 def _read(
-    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None
+    item: FileItem | RecordsItem | RowsItem, settings: IngestSettings, domain: Domain | None, convert: Convert
 ) -> Iterator[Document | Rejection]:
     if isinstance(item, FileItem):
-        return read_file(item, settings, domain)
+        return read_file(item, settings, domain, convert)
     if isinstance(item, RowsItem):
         return read_rows(item, settings, domain)
     return corpus.read_records(item, settings, domain)
@@ -364,11 +371,14 @@ def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
 
 
 def _is_transcript(path: Path) -> bool:
-    """Whether a file of lines holds turns of a conversation, by its first line."""
+    """Whether a file of lines holds turns of a conversation, by how it begins."""
     if path.name.endswith(".gz"):
         return False
     with path.open("rb") as file:
-        return transcripts.is_of_turns(file.readline(_LINE_LOOKED_AT).decode("utf-8", "replace"))
+        head = file.read(HEAD_BYTES)
+    return format_of(path.name, head) is not None or transcripts.is_of_turns(
+        head.partition(b"\n")[0].decode("utf-8", "replace")
+    )
 
 
 def list_declared(source: SourceSettings, settings: IngestSettings, *, store: Path) -> SourceListing:

@@ -13,11 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from weft.chunking.conversation.dialogue import Line, Turn, written
 from weft.domain.documents import Rejection
 from weft.ingestion.metadata.assigned import epoch_seconds, moment_seconds
+
+T = TypeVar("T")
 
 # Chat logs: plain text in which a turn begins with the name of its speaker.
 
@@ -61,13 +63,14 @@ def is_log(text: str, *, of_a_program: bool = False) -> bool:
     return (
         2 <= len(runs) <= _MOST_SPEAKERS
         and returning >= max(1.0, _FEWEST_RETURNING * len(runs))
-        and not any(name.lower() in _NO_SPEAKERS or _is_severity(name.partition(" ")[0]) for name in runs)
+        and not any(name.lower() in _NO_SPEAKERS or is_severity(name.partition(" ")[0]) for name in runs)
         and not _are_fields(in_order)
         and not ((of_a_program or all(len(name) == 1 for name in runs)) and not _SPOKEN.search("\n".join(head)))
     )
 
 
-def _is_severity(word: str) -> bool:
+def is_severity(word: str) -> bool:
+    """Whether a word is how a program says how bad something is."""
     return word.isupper() and word.lower() in _SEVERITIES
 
 
@@ -135,6 +138,7 @@ _TURN_IDS = ("dia_id", "turn_id", "id", "uuid")
 _TIMES = ("time", "timestamp", "created_at", "date", "date_time", "ts", "create_time")
 _TURN_LISTS = ("turns", "messages", "conversation", "dialogue", "conversations", "utterances")
 _SESSION_IDS = ("id", "session_id", "session", "conversation_id")
+_LONGEST_PART = 500_000  # characters of a session that are one document: far more than people say at one sitting
 _BLANK_LONGEST = 1_000  # characters in which a structure begins
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 
@@ -169,7 +173,7 @@ def recognised(text: str, *, of_a_program: bool = False) -> bool:
     return (
         is_log(text, of_a_program=of_a_program)
         if value is None
-        else any(session.lines for session in _of_structure(value))
+        else any(session.lines for session in sessions_in(value))
     )
 
 
@@ -185,29 +189,71 @@ def is_of_turns(line: str) -> bool:
 
 def sessions(text: str, uri: str) -> Iterator[Transcript | Rejection]:
     """Every session of a transcript that holds a turn, in order; none where the text is no transcript."""
+    return transcripts_of(_sessions(text), uri)
+
+
+def transcripts_of(sessions: Iterable[Session | T], uri: str) -> Iterator[Transcript | Rejection | T]:
+    """Sessions as documents, in order, and what is none as it is; very long ones in parts of whole turns."""
     seen: dict[str, int] = {}
-    for session in _sessions(text):
+    for session in sessions:
+        if not isinstance(session, Session):
+            yield session
+            continue
         name = _word(session.name)
         seen[name] = seen.get(name, 0) + 1
         place = f"{uri}#{name}" if seen[name] == 1 else f"{uri}#{name}~{seen[name]}"
-        if session.lines:
-            yield Transcript(place, _title(session), written(session.lines), session.time, _metadata(session))
-        else:
+        if not session.lines:
             yield Rejection(place, "invalid_record", "expected turns that each name a speaker and a text, found others")
+        for number, part in enumerate(_parts(session), start=1):
+            own = place if number == 1 else f"{place}/part-{number}"
+            yield Transcript(own, _title(part), written(part.lines), part.time, _metadata(part))
+
+
+def _parts(session: Session) -> Iterator[Session]:
+    """A session in parts that a chunker reads in time; a turn longer than one goes on in the next."""
+    lines: list[Line] = []
+    size = 0
+    for line in session.lines:
+        for piece in _pieces(line):
+            length = len(piece.text if isinstance(piece, Turn) else piece)
+            if lines and size + length > _LONGEST_PART:
+                yield replace(session, lines=tuple(lines))
+                lines, size = [], 0
+            lines.append(piece)
+            size += length
+    if lines:
+        yield replace(session, lines=tuple(lines))
+
+
+def _pieces(line: Line) -> Iterator[Line]:
+    if not isinstance(line, Turn) or len(line.text) <= _LONGEST_PART:
+        yield line
+        return
+    start = 0
+    while start < len(line.text):
+        end = start + _LONGEST_PART
+        at = line.text.rfind("\n", start + 1, end) if end < len(line.text) else -1
+        end = at if at > 0 else end
+        yield replace(line, text=line.text[start:end])
+        start = end
 
 
 def _sessions(text: str) -> Iterable[Session]:
     value = _structured(text)
     if value is not None:
-        return _of_structure(value)
+        return sessions_in(value)
     lines = lines_of(text)
     return [Session("1", tuple(lines))] if lines else []
 
 
+def is_structured(text: str) -> bool:
+    """Whether a text begins as JSON that may tell who spoke."""
+    return text[:_BLANK_LONGEST].lstrip("\ufeff \t\r\n")[:1] in {"{", "["} and _HINT.search(text) is not None
+
+
 def _structured(text: str) -> Any:
     """The JSON value of a text that may tell who spoke; None elsewhere: a chat log may begin with a bracket too."""
-    begins = text[:_BLANK_LONGEST].lstrip("\ufeff \t\r\n")[:1] in {"{", "["}
-    return _parsed(text) if begins and _HINT.search(text) else None
+    return _parsed(text) if is_structured(text) else None
 
 
 def _parsed(text: str) -> Any:
@@ -222,8 +268,8 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _of_structure(value: Any) -> Iterator[Session]:
-    """Sessions, without lines those that cannot be read."""
+def sessions_in(value: Any) -> Iterator[Session]:
+    """Sessions of a JSON value in a plain notation, without lines those that cannot be read; none of another value."""
     if isinstance(value, dict):
         yield from _of_object(value)
     elif isinstance(value, list) and _are_turns(value):
@@ -282,7 +328,7 @@ def _session(name: str, turns: Sequence[Any], time: Any, conversation: str | Non
     lines = tuple(_lines(turns))
     first = next((_first(turn, _TIMES) for turn in turns if _first(turn, _TIMES) is not None), None)
     stated = time if time is not None else first
-    return Session(name, lines, _seconds(stated), _text(stated), conversation, title)
+    return Session(name, lines, seconds_of(stated), _text(stated), conversation, title)
 
 
 def _are_turns(items: Sequence[Any]) -> bool:
@@ -303,7 +349,7 @@ def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
         speaker = _first_text(turn, _SPEAKERS)
         if speaker is not None:
             time = _first(turn, _TIMES)
-            yield Turn(speaker, _text_of_turn(turn) or "", _clock(time), _first_text(turn, _TURN_IDS))
+            yield Turn(speaker, _text_of_turn(turn) or "", clock(time), _first_text(turn, _TURN_IDS))
 
 
 def _text_of_turn(turn: Mapping[str, Any]) -> str | None:
@@ -336,11 +382,11 @@ def _text(value: Any) -> str | None:
     return str(value).encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
-def _seconds(value: Any) -> float | None:
+def seconds_of(value: Any) -> float | None:
     """A time as seconds since the epoch: a number, ISO 8601 or LoCoMo's "1:56 pm on 8 May, 2023"; UTC if unsaid.
 
     Examples:
-        >>> _seconds("1:56 pm on 8 May, 2023") == _seconds("2023-05-08T13:56:00Z") == _seconds(1683554160000)
+        >>> seconds_of("1:56 pm on 8 May, 2023") == seconds_of("2023-05-08T13:56:00Z") == seconds_of(1683554160000)
         True
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
@@ -358,9 +404,9 @@ def _moment(text: str) -> datetime | None:
     return None
 
 
-def _clock(value: Any) -> str | None:
+def clock(value: Any) -> str | None:
     """The time of a turn to the second, in UTC; as the file says it where that is not understood."""
-    seconds = _seconds(value)
+    seconds = seconds_of(value)
     if seconds is None:
         return _text(value)
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from weft.chunking.chunker import title_of
 from weft.chunking.prose.summary import summary_of, within
-from weft.chunking.units.splitting import ActiveSizes, ChunkSizes, TokenCounter
+from weft.chunking.units.splitting import ActiveSizes, ChunkSizes, TokenCounter, decoded, encoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain, Rejection
 from weft.embedding.settings import EmbeddingSettings
@@ -93,15 +93,17 @@ class ReadAndChunk(UnitWorker):
         keys: list[str] = []
         chunks: list[Chunk] = []
         for one in (one for one in readable if not one.unchanged):
-            of_document, note = self._parser.cut(one.document, one.sizes)
+            document, of_document, notes = bounded_cut(
+                one.document, one.sizes, self._parser, self._reading.ingest.max_chunks_per_file
+            )
             chunks += of_document
-            rejections += [] if note is None else [note]
+            rejections += notes
             if of_document:
-                titled = replace(one.document, title=title_of(one.document, of_document))
+                titled = replace(document, title=title_of(document, of_document))
                 documents.append(self._summed_up(titled, of_document, rejections))
                 keys.append(one.key)
-            elif note is None:
-                rejections.append(_blank(one.document))
+            elif not notes:
+                rejections.append(_blank(document))
         tables = {
             "documents": schemas.documents_to_table(documents, keys),
             "texts": schemas.texts_to_table(documents),
@@ -137,7 +139,8 @@ class ReadAndChunk(UnitWorker):
         readable: dict[str, _Readable] = {}
         rejections: list[Rejection] = []
         for item in unit.items:
-            for document in read_item(item, self._reading.ingest, domain=self._reading.domain):
+            reading = self._reading
+            for document in read_item(item, reading.ingest, domain=reading.domain, convert=self._parser.convert):
                 if isinstance(document, Rejection):
                     rejections.append(document)
                 elif not document.text.strip() and not _is_titled(document):
@@ -157,6 +160,30 @@ class ReadAndChunk(UnitWorker):
             keys += [document_key(one, sizes, self._reading.made_with) for one in read]
         live = next((key for key in keys if key in self._reading.live), None)
         return _Readable(document, sizes, live or keys[0], unchanged=live is not None)
+
+
+def bounded_cut(
+    document: Document, sizes: ChunkSizes, parser: Parser, most: int
+) -> tuple[Document, list[Chunk], list[Rejection]]:
+    """A document with at most `most` chunks, and notes: a longer one without its end, at a line (ING-33)."""
+    whole, notes = document, []
+    chunks, note = parser.cut(document, sizes)
+    while len(chunks) > most:
+        end = sorted(chunk.start_byte for chunk in chunks)[most]
+        size = min(end, len(encoded(document.text)) * 9 // 10) if document is not whole else end
+        text = decoded(encoded(document.text)[:size])
+        text = text[: text.rfind("\n") + 1] or text
+        document = replace(document, text=text)
+        chunks, note = parser.cut(document, sizes)
+    if document is not whole:
+        left, of = len(whole.text) - len(document.text), len(whole.text)
+        detail = f"expected at most {most:,} chunks, found more: the last {left:,} of {of:,} characters are left out"
+        notes.append(Rejection(document.uri, TOO_MANY, detail))
+    return document, chunks, [*notes, *([] if note is None else [note])]
+
+
+TOO_MANY = "too_many_chunks"
+"""Noted of a document whose end is left out."""
 
 
 def _noted(unit: Unit, readable: list[_Readable], rejections: list[Rejection]) -> Unit:

@@ -1,0 +1,198 @@
+"""Which format a file is in, by its name and how it begins, and reading it (ING-28, ING-30, ING-31).
+
+A format is a row of `FORMATS` and a module with one function, `read`. Files in a format are read in the parser's child:
+most readers are libraries for what strangers wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+
+from weft.domain.documents import Rejection
+from weft.domain.errors import MissingExtraError
+from weft.ingestion.git.safe_files import UnreadableError, opened_file, read_bytes
+from weft.ingestion.sources.formats.source import FormatError, Source, Written
+from weft.ingestion.sources.transcripts import Session, Transcript, is_structured, transcripts_of
+from weft.runtime.extras import extras_named
+
+LEFT_OUT = "left_out"
+"""Noted of a file of which some was not taken over."""
+
+HEAD_BYTES = 65_536
+"""How much of a file tells its format."""
+
+Read = Transcript | Written | Rejection
+"""What a file in a format gives: sessions of conversations, or one document, and what could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A file to be read in its format."""
+
+    format: str
+    root: str  # the folder that nothing is read outside of
+    path: tuple[str, ...]
+    uri: str
+    most_bytes: int  # of the file
+    limit: int  # bytes of one record of it, characters of one text
+
+
+Convert = Callable[[Conversion], Iterator[Read]]
+"""What reads files in their formats: `convert` in this process, or a child that can be killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How a kind of file is recognised and called."""
+
+    called: str  # for people
+    recognised: Callable[[str, bytes], bool]  # by its lower name and its first bytes
+
+
+def format_of(name: str, head: bytes, size: int = 0, limit: int = 0) -> str | None:
+    """The format of a file by its name and its first bytes; None for what is read as text.
+
+    Examples:
+        >>> format_of("report.pdf", b"%PDF-1.7"), format_of("report.md", b"# Report")
+        ('pdf', None)
+    """
+    lower = name.lower()
+    form = next((name for name, each in FORMATS.items() if each.recognised(lower, head)), None)
+    if form is None and size > limit and lower.endswith(".json") and is_structured(head.decode("utf-8", "replace")):
+        return "exports"  # of any notation, too long to be read at once
+    return form
+
+
+def convert(conversion: Conversion) -> Iterator[Read]:
+    """Documents of a file, one after the other, and what of it cannot be read, or is left out."""
+    return (each for each in steps(conversion) if each is not None)
+
+
+def steps(conversion: Conversion) -> Iterator[Read | None]:
+    """The same, with None after each step of work that gave nothing yet."""
+    name, uri = conversion.format, conversion.uri
+    root = Path(conversion.root)
+
+    def beside(names: Sequence[str]) -> bytes | None:
+        try:
+            return read_bytes(root, tuple(names), limit=8 * conversion.limit)[0]
+        except UnreadableError:
+            return None
+
+    try:
+        with extras_named():
+            read = import_module(f"{__package__}.{name}").read
+        with opened_file(root, conversion.path, limit=conversion.most_bytes) as file:
+            source = Source(file, conversion.path, conversion.limit, beside)
+            yield from transcripts_of(_documents(read(source)), uri)
+            left = {what: count for what, count in source.dropped.items() if count}
+    except MissingExtraError as error:
+        yield Rejection(uri, "missing_extra", str(error))
+        return
+    except UnreadableError as error:
+        yield error.rejection(uri)
+        return
+    except FormatError as error:
+        yield Rejection(uri, error.reason, str(error))
+        return
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  libraries raise whatever a hostile file makes them
+        problem = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        yield Rejection(uri, "unreadable_format", f"expected {FORMATS[name].called}, found {problem}")
+        return
+    if left:
+        yield Rejection(uri, LEFT_OUT, ", ".join(f"{what}: {count:,}" for what, count in sorted(left.items())))
+
+
+def _suffix(*suffixes: str) -> Callable[[str, bytes], bool]:
+    return lambda name, head: PurePosixPath(name).suffix in suffixes and head.startswith(b"PK")
+
+
+_EPUB = re.compile(rb"PK\x03\x04.{26}mimetypeapplication/epub\+zip", re.DOTALL)
+_MAIL = re.compile(rb"\A(?:From \S[^\n]*\n)?(?:[!-9;-~]{1,76}:[ \t]?[^\n]*\n(?:[ \t][^\n]*\n)*){2,}", re.MULTILINE)
+_BOX = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*From \S+[^\n]{0,200}\d{2}:\d{2}[^\n]{0,60}\n[!-9;-~]{1,76}:", re.MULTILINE)
+_MAIL_FIELDS = re.compile(rb"^(?:From|Date|Message-ID):", re.MULTILINE | re.IGNORECASE)
+_TREE = re.compile(rb'"mapping"\s*:\s*\{')
+_TREE_NODE = re.compile(rb'"(?:current_node|parent|children)"\s*:')
+_CLAUDE = re.compile(rb'"chat_messages"\s*:\s*\[')
+_BY_ROLE = re.compile(
+    rb'"role"\s*:\s*"(?:system|developer|tool|function)"|"tool_calls"\s*:\s*\[|"type"\s*:\s*"tool_(?:use|result)"'
+)
+_MESSAGES = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*(?:\[\s*\{|\{[^{}]{0,4000}"messages"\s*:|\{\s*"role"\s*:)')
+_AGENT = re.compile(
+    rb'"type"\s*:\s*"(?:session_meta|response_item|event_msg|turn_context|file-history-snapshot|queue-operation)"'
+    rb'|"(?:leafUuid|parentUuid|isSidechain|sessionId)"\s*:'
+    rb'|"type"\s*:\s*"(?:message|function_call|function_call_output)"[^\n]{0,4000}"(?:role|call_id)"\s*:'
+)
+_SLACK_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
+_SLACK = re.compile(rb'"ts"\s*:\s*"\d{9,11}\.\d+"')
+_NOTEBOOK = re.compile(rb'"(?:cells|worksheets|nbformat)"\s*:')
+
+
+def _is_json(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}
+
+
+def _is_export(name: str, head: bytes) -> bool:
+    if not name.endswith((".json", ".jsonl", ".ndjson")) or not _is_json(head):
+        return False
+    tree = _TREE.search(head) and _TREE_NODE.search(head)
+    by_role = name.endswith(".json") and _MESSAGES.match(head) and _BY_ROLE.search(head)
+    return bool(tree or _CLAUDE.search(head) or by_role)
+
+
+def _is_of_an_agent(name: str, head: bytes) -> bool:
+    if not name.endswith((".jsonl", ".ndjson")) or not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return False
+    lines = head.split(b"\n")[:8]
+    return any(_AGENT.search(line) for line in lines) or bool(
+        re.match(rb'\s*\{[^{}\n]{0,2000}"role"\s*:', lines[0]) and _BY_ROLE.search(head)
+    )
+
+
+def _is_whatsapp(name: str, head: bytes) -> bool:
+    if PurePosixPath(name).suffix not in {"", ".txt"} or not re.search(rb"\d", head[:40]):
+        return False
+    return bool(import_module(f"{__package__}.whatsapp").is_chat(head.decode("utf-8", "replace")))
+
+
+def _is_mail(name: str, head: bytes) -> bool:
+    named = PurePosixPath(name).suffix in {".mbox", ".eml", ".mbx", ".mail", ""}
+    start = head[:8192].replace(b"\r\n", b"\n")
+    if not named or not (_BOX.match(start) or (name.endswith(".eml") and _MAIL.match(start))):
+        return False
+    return _MAIL_FIELDS.search(start) is not None
+
+
+FORMATS: Mapping[str, Format] = {
+    "pdf": Format("a PDF", lambda _, head: head.lstrip()[:5] == b"%PDF-"),
+    "docx": Format("a Word document", _suffix(".docx", ".docm", ".dotx")),
+    "pptx": Format("a presentation", _suffix(".pptx", ".pptm", ".ppsx")),
+    "xlsx": Format("a workbook", _suffix(".xlsx", ".xlsm", ".xltx")),
+    "epub": Format(
+        "a book", lambda name, head: bool(_EPUB.match(head)) or (name.endswith(".epub") and head[:2] == b"PK")
+    ),
+    "notebook": Format(
+        "a notebook", lambda name, head: name.endswith(".ipynb") and _is_json(head) and bool(_NOTEBOOK.search(head))
+    ),
+    "slack": Format(
+        "a day of Slack", lambda name, head: bool(_SLACK_DAY.fullmatch(name) and _is_json(head) and _SLACK.search(head))
+    ),
+    "exports": Format("conversations of an assistant", _is_export),
+    "agents": Format("a session of a coding agent", _is_of_an_agent),
+    "whatsapp": Format("a chat of WhatsApp", _is_whatsapp),
+    "mail": Format("a box of mail", _is_mail),
+}
+"""Formats by the modules that read them, the surer ones first."""
+
+
+def _documents(readings: Iterator[Session | Written | None]) -> Iterator[Session | Written | None]:
+    for each in readings:
+        if isinstance(each, Written) and not each.text.strip():
+            raise FormatError("blank", "expected text, found none")
+        yield each
