@@ -28,7 +28,7 @@ EXTRAS: Mapping[str, str] = {
         ),
         "index",
     ),
-    **dict.fromkeys(("docx", "ijson", "lxml", "openpyxl", "pptx", "pypdfium2", "selectolax"), "formats"),
+    **dict.fromkeys(("docx", "ijson", "lxml", "pptx", "pypdfium2", "python_calamine", "selectolax"), "formats"),
     **dict.fromkeys(("alembic", "ir_measures", "matplotlib", "mlflow", "polars", "sqlalchemy"), "night"),
     **dict.fromkeys(("jgo", "onnx", "requests", "sentence_transformers", "torch", "transformers"), "models"),
     "accelerate": "train",

@@ -7,14 +7,23 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, takewhile
 
 import numpy as np
 
 from weft.chunking.conversation.dialogue import TurnPlace, places, unindented
 from weft.chunking.units.hierarchy import assemble, fitted
 from weft.chunking.units.parsed import Head, ParsedUnit
-from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, TopicRules, decoded, sentences
+from weft.chunking.units.splitting import (
+    ChunkSizes,
+    Cuts,
+    SizedText,
+    TokenCounter,
+    TopicRules,
+    character_start,
+    decoded,
+    sentences,
+)
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
 
@@ -217,20 +226,38 @@ def _blocks(texts: Sequence[str], window: int, similarity: Similarity, block: in
 
 
 def _units(session: _Session, topics: Sequence[Sequence[Exchange]]) -> Iterator[ParsedUnit]:
+    """The session, its topics and its exchanges; of a session that is too long as a whole, how it begins (ING-28)."""
     text, size = session.text, len(session.text.source)
     every = [exchange for topic in topics for exchange in topic]
-    if len(every) > 1 and text.fits(0, size, text.sizes.max_tokens):
-        attributes = _attributes(session, every)
-        yield ParsedUnit(start=0, end=size, path=_SESSION, kind=_SESSION, level=0, attributes=attributes)
-    for topic in topics:
+    if not text.source.strip():
+        return
+    end = size if text.fits(0, size, text.sizes.max_tokens) else _end_of_opening(text, every)
+    opening = [exchange for exchange in every if exchange.start < end]
+    attributes = _attributes(session, opening)
+    yield ParsedUnit(start=0, end=end, path=_SESSION, kind=_SESSION, level=0, attributes=attributes)
+    runs = [(topic, run) for topic in topics for run in _runs(text, topic)]
+    # A topic of one exchange is that exchange, and one alone is the session: only where all are, they stand for topics.
+    apart = [run for _, run in runs if len(run) > 1 and (run[0].start, run[-1].end) != (0, size)]
+    for topic, run in runs:
         parents: tuple[str, ...] = (_SESSION,)
-        for run in _runs(text, topic):
-            if len(run) > 1 and (run[0].start, run[-1].end) != (0, size):
-                unit = _topic_unit(session, topic, run)
-                yield unit
-                parents = (unit.path, _SESSION)
-            for exchange in run:
-                yield from _exchange_units(session, topic, exchange, parents)
+        if not apart or any(run is each for each in apart):
+            unit = _topic_unit(session, topic, run)
+            whole = text.fits(unit.start, unit.end, text.sizes.max_tokens)
+            yield unit if whole else replace(unit, end=_end_of_opening(text, run))
+            parents = (unit.path, _SESSION)
+        for exchange in run:
+            yield from _exchange_units(session, topic, exchange, parents)
+
+
+def _end_of_opening(text: SizedText, run: Sequence[Exchange]) -> int:
+    """Where the first exchanges of a run end that fit together; within the first where it is too long alone."""
+    start, limit = run[0].start, text.sizes.max_tokens
+    ends = [exchange.end for exchange in run]
+    if not text.fits(start, ends[0], limit):
+        ends = _cuts(text, run[0], list(_fences(text.source, run[0]))).positions[1:]
+    end = max(takewhile(lambda end: text.fits(start, end, limit), ends), default=start)
+    # A sentence without end: a token stands for a byte or more.
+    return end if end > start else character_start(text.source, min(ends[0], start + limit), start)
 
 
 def _runs(text: SizedText, topic: Sequence[Exchange]) -> Iterator[list[Exchange]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import docx
@@ -18,8 +18,9 @@ from weft.ingestion.sources.formats.source import FormatError, Readings, Source,
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_HEADING = re.compile(r"heading (\d)", re.IGNORECASE)
-_CODE = re.compile(r"code|preformatted|verbatim|source|listing|macro text", re.IGNORECASE)
+_MOST_BASES = 8
+_HEADING = re.compile(r"heading (\d)")
+_CODE = re.compile(r"code|preformatted|verbatim|source|listing|macro")
 _PICTURES = (f"{_W}drawing", f"{_W}pict", f"{_W}object")
 _MARKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
@@ -42,6 +43,7 @@ def _fenced(blocks: list[tuple[str, str]]) -> Iterator[str]:
     """Blocks; lines of code that follow each other in one fence, items of a list in one list."""
     run: list[str] = []
     kind = ""
+    below = int(any(kind == "title" for kind, _ in blocks))  # a title is above all headings
     for own, text in [*blocks, ("", "")]:
         if run and (own != kind or own not in {"code", "list"}):
             yield fence("\n".join(run)) if kind == "code" else "\n".join(run)
@@ -50,38 +52,55 @@ def _fenced(blocks: list[tuple[str, str]]) -> Iterator[str]:
         if own in {"code", "list"}:
             run.append(text)
         elif text:
-            yield heading(text, 1) if own == "title" else text
+            rank = _HEADING.match(own)
+            yield heading(text, 1 if rank is None else int(rank[1]) + below) if rank or own == "title" else text
 
 
 def _blocks(document: Any, source: Source) -> Iterator[tuple[str, str]]:
+    styles = {each.styleId: each for each in document.styles.element.style_lst}
+    kinds: dict[str | None, str] = {}
     size = 0
     for block in document.iter_inner_content():
         if size > source.limit:
             source.dropped["blocks beyond the most text"] += 1
             continue
-        pair = _table(block) if isinstance(block, Table) else _paragraph(block, source)
+        if isinstance(block, Table):
+            pair = _table(block)
+        else:
+            style = block._p.style  # python-docx looks each style up anew, which takes minutes for a book
+            if style not in kinds:
+                kinds[style] = _style(styles, style)
+            pair = _paragraph(block, kinds[style], source)
         size += len(pair[1])
         if pair[1].strip() or pair[0] == "code":
             yield pair
 
 
-def _paragraph(paragraph: Paragraph, source: Source) -> tuple[str, str]:
-    text = _text(paragraph._p, source)
-    style = paragraph.style
-    name = str(style.name or "") if style is not None else ""
-    rank = _HEADING.match(name)
-    if name.lower() == "title":
-        return "title", " ".join(plain(text).split())
-    if rank is not None:
-        return "heading", heading(plain(text), int(rank[1])) if text.strip() else ""
-    if _CODE.search(name):
+def _style(styles: Mapping[str, Any], name: str | None) -> str:
+    """What a style is called, or the first of those that it is based on whose name says something."""
+    for _ in range(_MOST_BASES):
+        style = styles.get(name or "")
+        if style is None:
+            return ""
+        called = str(style.name_val or "").lower()
+        if called == "title" or called.startswith("list") or _HEADING.match(called) or _CODE.search(called):
+            return called
+        name = style.basedOn.get(f"{_W}val") if style.basedOn is not None else None
+    return ""
+
+
+def _paragraph(paragraph: Paragraph, style: str, source: Source) -> tuple[str, str]:
+    text = _text(paragraph._p, source)  # what was inserted and not accepted yet is text, too
+    if style == "title" or _HEADING.match(style):
+        return style, " ".join(plain(text).split())
+    if _CODE.search(style):
         return "code", text.rstrip()
     words = plain(text)
     properties: Any = paragraph._p.pPr
     numbered = properties.numPr if properties is not None else None
-    if words and (numbered is not None or name.lower().startswith("list")):
+    if words and (numbered is not None or style.startswith("list")):
         level = numbered.ilvl.val if numbered is not None and numbered.ilvl is not None else 0
-        nested = re.search(r"(\d)$", name)
+        nested = re.search(r"(\d)$", style)
         level = level or (int(nested[1]) - 1 if nested else 0)
         indent = "  " * min(8, level)
         return "list", f"{indent}- " + words.replace("\n", f"\n{indent}  ")

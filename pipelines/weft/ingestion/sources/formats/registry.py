@@ -113,6 +113,12 @@ def _suffix(*suffixes: str) -> Callable[[str, bytes], bool]:
     return lambda name, head: PurePosixPath(name).suffix in suffixes and head.startswith(b"PK")
 
 
+def _is_workbook(name: str, head: bytes) -> bool:
+    suffix = PurePosixPath(name).suffix
+    former = suffix == ".xls" and head.startswith(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1")
+    return former or (suffix in {".xlsx", ".xlsm", ".xltx", ".xlsb", ".ods"} and head.startswith(b"PK"))
+
+
 _EPUB = re.compile(rb"PK\x03\x04.{26}mimetypeapplication/epub\+zip", re.DOTALL)
 _MAIL = re.compile(rb"\A(?:From \S[^\n]*\n)?(?:[!-9;-~]{1,76}:[ \t]?[^\n]*\n(?:[ \t][^\n]*\n)*){2,}", re.MULTILINE)
 _BOX = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*From \S+[^\n]{0,200}\d{2}:\d{2}[^\n]{0,60}\n[!-9;-~]{1,76}:", re.MULTILINE)
@@ -173,7 +179,7 @@ FORMATS: Mapping[str, Format] = {
     "pdf": Format("a PDF", lambda _, head: head.lstrip()[:5] == b"%PDF-"),
     "docx": Format("a Word document", _suffix(".docx", ".docm", ".dotx")),
     "pptx": Format("a presentation", _suffix(".pptx", ".pptm", ".ppsx")),
-    "xlsx": Format("a workbook", _suffix(".xlsx", ".xlsm", ".xltx")),
+    "xlsx": Format("a workbook", _is_workbook),
     "epub": Format(
         "a book", lambda name, head: bool(_EPUB.match(head)) or (name.endswith(".epub") and head[:2] == b"PK")
     ),
