@@ -2,6 +2,7 @@
 
     weft index PATH… --store DIR [--domain NAME] [--full] [--local] [--json]
     weft index PATH… --watch        and then, until Ctrl-C, whatever is saved there
+    weft index --explain-file PATH  how a file would be read and cut, and what is left out; indexes nothing
     weft index --store DIR          the live generation's documents anew, from their stored texts
     weft index --resize --store DIR     with the chunk sizes that feedback speaks for, as a night may propose
     ray job submit --working-dir . -- python -m jobs.reindex --source PATH --store DIR
@@ -35,6 +36,7 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
+from weft.app.explaining import explained
 from weft.app.indexing import LOCK, dropped, executors_of, plan_of, run
 from weft.app.tracking import tracking_of
 from weft.app.watching import follow
@@ -43,6 +45,7 @@ from weft.cli.console.exits import stopped_by_signals
 from weft.cli.console.options import CommonOptions, command, named_path, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, stderr
+from weft.cli.reports.explanation import explanation_lines
 from weft.cli.reports.indexing import headline, progress_line, report, sizes_table, watch_lines, watched_line
 from weft.domain.documents import Domain
 from weft.domain.errors import ConfigurationError, SourceError, TrackingUnavailableError
@@ -77,9 +80,16 @@ def reindex(
         bool, typer.Option("--watch", help="Then stay, and index what is saved in the sources; as with --local.")
     ] = False,
     resize: Annotated[bool, typer.Option("--resize", help="Cut by the chunk sizes that are believed in now.")] = False,
+    explain_file: Annotated[
+        Path | None,
+        typer.Option(parser=named_path, metavar="PATH", help="Show how a file would be read and cut; index nothing."),
+    ] = None,
 ) -> Result:
     """Index sources and make the result live."""
     settings = options.settings()
+    if explain_file is not None:
+        explanation = explained(settings, explain_file, domain=domain)
+        return Result([asdict(explanation)], explanation_lines(explanation))
     plan = plan_of(settings, [*paths, *source], domain=domain, full=full, resized=resize)
     if not drop:
         _confirm_drop(plan)

@@ -29,7 +29,7 @@ from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sources import transcripts
 from weft.ingestion.sources.encodings import decoded
 from weft.ingestion.sources.floods import flood_of, in_short
-from weft.ingestion.sources.formats.registry import HEAD_BYTES, Conversion, Convert, format_of
+from weft.ingestion.sources.formats.registry import FORMATS, HEAD_BYTES, Conversion, Convert, format_of
 from weft.ingestion.sources.formats.registry import convert as convert_here
 from weft.ingestion.sources.items import FileItem, escaped
 from weft.ingestion.sources.transcripts import Transcript
@@ -127,6 +127,16 @@ def kind_of(name: str, text: str) -> FileKind:
     if code is not None:
         return FileKind(ContentType.CODE, Domain.CODE, _dialect(code, text[:_LOOKED_AT]))
     return _PROSE.get(suffix, _plain)(lower, text)
+
+
+def why_of(name: str, document: Document) -> str:
+    """What tells the type of a document that a file of this name holds, in words."""
+    form = document.metadata.get("format")
+    if isinstance(form, str) and form in FORMATS:
+        return f"{FORMATS[form].called}: by its name and how it begins"
+    by_name = kind_of(name, "").content_type is document.content_type
+    suffix = PurePosixPath(name).suffix
+    return f"by its name ({suffix or name})" if by_name else "by its content"
 
 
 def _by_suffix(languages: Mapping[str, str]) -> dict[str, str]:
