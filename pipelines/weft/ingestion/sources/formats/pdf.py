@@ -37,6 +37,7 @@ _NO_TITLE = re.compile(
 _LONGEST_HEADING = 200
 _REPEATED = 0.5  # share of the pages on which a line at their edge stands, from which on it is no text
 _EDGE_LINES = 2
+_EDGE = 0.09  # of a page's height at its top and its bottom, where such lines stand
 
 
 _Box = tuple[float, float, float, float]  # left, right, bottom, top, in points
@@ -90,6 +91,7 @@ def read(source: Source) -> Readings:
         reason = "encrypted" if "password" in str(error).lower() else "unreadable_format"
         raise FormatError(reason, f"expected a PDF that opens without a password, found: {error}") from error
     pages: list[list[_Line]] = []
+    edges: list[tuple[float, float]] = []  # below and above which a line is at the edge of its page
     length = careful = 0
     for number in range(len(document)):
         if length > min(_MOST, source.limit):
@@ -99,14 +101,21 @@ def read(source: Source) -> Readings:
         text = page.get_textpage()
         runs = list(_runs(text) if careful < _CAREFULLY else _quick(text, page.get_height()))
         careful += text.count_chars()
-        pages.append(_in_order(runs, page.get_width(), number))
+        width, height = page.get_size()
+        pages.append(_in_order(runs, width, number))
+        edges.append((_EDGE * height, (1.0 - _EDGE) * height))
         length += sum(len(run.text) for run in runs)
         text.close()
         page.close()
     if length < 2 * len(pages) and length < 40:
         raise FormatError("no_text", f"expected a PDF with text, found {len(document)} pages of pictures")
-    layout = _layout(pages, document)
-    lines = [line for page in pages for line in _without_edges(page, layout, len(pages), source.dropped)]
+    at_edges = [_at_edge(page, *edge) for page, edge in zip(pages, edges, strict=True)]
+    layout = _layout(pages, at_edges, document)
+    lines = [
+        line
+        for page, edge in zip(pages, at_edges, strict=True)
+        for line in _without_edges(page, edge if len(pages) > 1 else (), layout, source.dropped)
+    ]
     blocks = list(_blocks(lines, layout))
     if not any(re.search(r"\w", block) for block in blocks[1:]):
         raise FormatError("no_text", f"expected a PDF with text, found {len(document)} pages of pictures")
@@ -234,7 +243,9 @@ def _lines(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
         yield sorted(line, key=lambda one: one.left)
 
 
-def _layout(pages: Sequence[Sequence[_Line]], document: pdfium.PdfDocument) -> _Layout:
+def _layout(
+    pages: Sequence[Sequence[_Line]], at_edges: Sequence[Sequence[_Line]], document: pdfium.PdfDocument
+) -> _Layout:
     sizes: Counter[float] = Counter()
     for page in pages:
         for line in page:
@@ -247,9 +258,9 @@ def _layout(pages: Sequence[Sequence[_Line]], document: pdfium.PdfDocument) -> _
     for size in larger:
         above = min(ranks, default=None)
         ranks[size] = 1 if above is None else ranks[above] + (size < 0.94 * above)
-    edges = Counter(mark for page in pages for mark in {_mark(line, body) for line in _edge(page)})
+    edges = Counter(mark for edge in at_edges for mark in {_mark(line, body) for line in edge})
     offsets = Counter(
-        offset for page in pages for offset in {n - line.page for line in _edge(page) for n in _numbers(line)}
+        offset for edge in at_edges for offset in {n - line.page for line in edge for n in _numbers(line)}
     )
     often = max(2, _REPEATED * len(pages))
     repeated = {mark for mark, count in edges.items() if count >= max(3, often)}
@@ -277,9 +288,11 @@ def _folded(text: str) -> str:
     return re.sub(r"[\W_]+", "", re.sub(r"^\s*(?:\d+\.)*\d*\s+", "", text)).casefold()
 
 
-def _edge(page: Sequence[_Line]) -> Sequence[_Line]:
+def _at_edge(page: Sequence[_Line], low: float, high: float) -> Sequence[_Line]:
+    """The first and the last lines of a page, as far as they stand in its margins."""
     by_height = sorted(page, key=lambda line: -line.runs[0].top)
-    return [*by_height[:_EDGE_LINES], *by_height[_EDGE_LINES:][-_EDGE_LINES:]]
+    first, last = by_height[:_EDGE_LINES], by_height[_EDGE_LINES:][-_EDGE_LINES:]
+    return [line for line in (*first, *last) if line.runs[0].top < low or line.runs[0].bottom > high]
 
 
 def _mark(line: _Line, body: float) -> str:
@@ -298,10 +311,11 @@ def _numbers(line: _Line) -> set[int]:
     }
 
 
-def _without_edges(page: Sequence[_Line], layout: _Layout, pages: int, dropped: Counter[str]) -> Iterator[_Line]:
-    edge = {id(line) for line in _edge(page)}
+def _without_edges(
+    page: Sequence[_Line], edge: Sequence[_Line], layout: _Layout, dropped: Counter[str]
+) -> Iterator[_Line]:
     for line in page:
-        at_edge = id(line) in edge and pages > 1
+        at_edge = any(line is each for each in edge)
         number = _PAGE_NUMBER.fullmatch(line.text.strip()) is not None or (
             layout.offset is not None and len(line.text) < 100 and layout.offset + line.page in _numbers(line)
         )

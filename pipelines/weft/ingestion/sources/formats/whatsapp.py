@@ -34,6 +34,7 @@ _OMITTED = re.compile(  # what stands for a picture or a file that is not in the
     re.IGNORECASE,
 )
 _EDITED = re.compile(r"\s*<[^<>]{0,40}(?:edited|bearbeitet|editad|modificat|modifié)[^<>]{0,20}>\s*$", re.IGNORECASE)
+_NOTICE = re.compile("[^\n]*?: \u200e")  # a mark after the sender, whatever the language
 _LOOKED_AT = 40  # lines that decide
 
 
@@ -97,6 +98,9 @@ def _messages(text: str, dropped: Counter[str]) -> Iterator[_Message]:
         yield from _spoken(last, dropped)
         sender = _SENDER.match(match["rest"])
         words = match["rest"][sender.end() :] if sender else match["rest"]
+        if _NOTICE.match(raw):  # of iOS, and what stands for a picture there
+            dropped["notices"] += bool(words.strip())
+            words = ""
         last = _Message(_numbers(match["date"]), _clock(match), sender["name"].strip() if sender else "", words)
     yield from _spoken(last, dropped)
 

@@ -1,0 +1,326 @@
+"""ING-28: exports of chats, sessions of agents and mail become conversations: who said what when, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.turns import turns_of
+from weft.chunking.chunker import chunk_document
+from weft.chunking.conversation.dialogue import Turn
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain, Rejection
+from weft.ingestion.report import NOTES
+from weft.ingestion.sources.formats.exports import _of
+from weft.ingestion.sources.formats.mail import _own
+from weft.ingestion.sources.formats.messages import merged, words_of
+from weft.ingestion.sources.formats.registry import LEFT_OUT, format_of
+from weft.ingestion.sources.formats.whatsapp import is_chat
+from weft.ingestion.sources.sources import list_items, read_source
+from weft.settings import load_settings
+
+CORPUS = Path(__file__).resolve().parents[2] / "support/corpus"
+SETTINGS = load_settings(environment={}).ingest
+SIZES = ChunkSizes(max_tokens=150, target_tokens=80, min_tokens=5, overlap_tokens=8)
+NEVER = ("hidden musing", "secret musing", "iVBOR", "You are", "base64", "Caveat", "system-reminder", "beekeeper")
+
+
+def words(text: str) -> int:
+    return len(text.split())
+
+
+def read(path: Path) -> tuple[dict[str, Document], list[Rejection]]:
+    results = list(read_source(path, SETTINGS, domain=None))
+    documents = {each.uri.partition("#")[2]: each for each in results if isinstance(each, Document)}
+    return documents, [each for each in results if isinstance(each, Rejection)]
+
+
+def spoken(document: Document) -> list[tuple[str, str]]:
+    return [(each.speaker, each.text) for each in turns_of(document.text) if isinstance(each, Turn)]
+
+
+@pytest.mark.parametrize(
+    "name", [path.relative_to(CORPUS).as_posix() for path in sorted(CORPUS.rglob("*.*")) if path.name != "users.json"]
+)
+def test_every_sample_is_recognised_and_says_what_is_left_out(name: str) -> None:
+    """ING-28: by the name and the first bytes; no thought, instruction or picture is kept, and one note counts them."""
+    documents, notes = read(CORPUS / name)
+    assert documents
+    assert all(not any(each in document.text for each in NEVER) for document in documents.values())
+    assert [each.reason for each in notes] == [LEFT_OUT]
+    assert LEFT_OUT in NOTES
+    if not name.endswith(".ipynb"):
+        kinds = {(each.content_type, each.domain) for each in documents.values()}
+        assert kinds == {(ContentType.CONVERSATION, Domain.HISTORY)}
+        assert all(each.trust_level < SETTINGS.trust.local_code for each in documents.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "session", "question", "answer"),
+    [
+        ("chatgpt.json", "bees-1", "Will they swarm?", "Bearding on hot evenings is cooling"),
+        ("chatgpt.json", "bees-1", "How do I split the colony?", "frames = 3"),
+        ("chatgpt.json", "smoke-2", "What does a smoker burn?", "hessian"),
+        ("claude.json", "kiln-1", "Why does my glaze craze?", "Add silica in steps"),
+        ("claude_code.jsonl", "ferry-1", "a day late after midnight", "I take the addition out"),
+        ("claude_code.jsonl", "ferry-1", "And the tests?", "All 41 tests pass."),
+        ("codex.jsonl", "lock-7", "controller hang?", "Both gates wait for the same sluice"),
+        ("slack/roof/2023-11-14.json", "2023-11-14", "key of the roof?", "it hangs behind the boiler"),
+        ("whatsapp_android_de.txt", "2023-08", "Wann fährt der Zug", "Um 9:40: Gleis vier"),
+        ("whatsapp_ios_us.txt", "2023-08", "Who brings the oars?", ""),
+        ("list.mbox", "1@kite.example", "does it stretch?", "take polyethylene, für years"),
+    ],
+)
+def test_a_question_finds_its_answer_in_one_piece(name: str, session: str, question: str, answer: str) -> None:
+    """ING-8, ING-28: a piece holds both, and the session has its first two levels."""
+    folder = CORPUS if name.startswith("slack") else CORPUS / name
+    chunks = chunk_document(read(folder)[0][session], SIZES, words)
+    assert any(question in chunk.text and answer in chunk.text for chunk in chunks if chunk.level == 2)
+    assert {0, 1} <= {chunk.level for chunk in chunks}
+
+
+def test_the_shown_branch_is_the_conversation_and_others_say_what_is_their_own() -> None:
+    """ING-28: what was answered before it was asked anew is a session of its own, without what both share."""
+    documents, _ = read(CORPUS / "chatgpt.json")
+    assert list(documents) == ["bees-1", "bees-1/q1b", "smoke-2"]
+    assert [speaker for speaker, _ in spoken(documents["bees-1"])] == ["user", "assistant", "user", "assistant"]
+    assert spoken(documents["bees-1/q1b"]) == [
+        ("assistant", "They may leave for a chimney: a swarm prefers forty litres of room.")
+    ]
+    assert documents["bees-1"].title == "Bees before the hive: user and assistant, 2024-06-01 10:00:00"
+    assert documents["bees-1"].modified_at == 1717236000.0
+
+
+def test_tools_are_a_line_of_the_assistant() -> None:
+    """ING-28: what was called, and how the result begins."""
+    (document,) = read(CORPUS / "claude_code.jsonl")[0].values()
+    (_, first), (asked, said), *_ = spoken(document)
+    assert first == "The ferry leaves a day late after midnight. Find out why."
+    assert asked == "assistant"
+    assert "[Read: file_path=/home/ann/ferry/timetable.py]" in said
+    assert "[result: def departure(day): return day + 1 " in said
+    assert len(said) < 600
+    assert document.title == "Timetable of the ferry is off by one day: user and assistant, 2025-11-03 08:00:01"
+    assert "[shell: command=" in next(iter(read(CORPUS / "codex.jsonl")[0].values())).text
+
+
+def test_slack_shows_names_and_keeps_threads_together() -> None:
+    """ING-28: ids of users become names, a reply follows what it replies to, links and signs are plain."""
+    document = read(CORPUS)[0]["2023-11-14"]
+    assert document.uri == "corpus/slack/roof/2023-11-14.json#2023-11-14"
+    assert spoken(document) == [
+        ("Ann", "Who has the key of the roof? <urgent>"),
+        ("Bob Crane", "@Ann it hangs behind the boiler"),
+        (
+            "Ann",
+            "The gutter is full of leaves, see the forecast (https://weather.example/today)\n[file: gutter.jpg]",
+        ),
+        ("weatherbot", "Storm from the west at noon"),
+    ]
+
+
+def test_a_chat_of_whatsapp_is_a_session_a_month() -> None:
+    """ING-28: messages of several lines, numbers as names; notices and omitted pictures are left out."""
+    documents, (note,) = read(CORPUS / "whatsapp_android_de.txt")
+    assert list(documents) == ["2023-08", "2023-09"]
+    assert spoken(documents["2023-08"])[0] == ("Ann", "Wann fährt der Zug nach Lindau?\nIch stehe schon am Gleis.")
+    assert spoken(documents["2023-09"]) == [("+49 170 1234567", "Hier Carl, neue Nummer")]
+    assert note.detail == "notices: 1, pictures and files: 1"
+    american, _ = read(CORPUS / "whatsapp_ios_us.txt")
+    assert spoken(american["2023-08"]) == [("Ann", "Who brings the oars?"), ("Bob", "I do, from the shed")]
+    assert "Ann (2023-08-14 21:15:40)" in american["2023-08"].text
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "12/25/23, 3:04 PM - ",
+        "25/12/2023, 15:04 - ",
+        "25/12/23, 3:04 p. m. - ",
+        "25.12.2023, 15:04 - ",
+        "2023-12-25, 15:04 - ",
+        "[25.12.23, 15:04:05] ",
+        "[25/12/2023, 3:04:05 PM] ",
+        "[25.12.2023 klo 15.04.05] ",
+        "[2023/12/25 下午3:04:05] ",
+        "25-12-2023 15:04 - ",
+    ],
+)
+def test_dates_of_many_countries(tmp_path: Path, start: str) -> None:
+    """ING-28: Android and iOS write them as the country does; the order of day and month follows from the file."""
+    (tmp_path / "chat.txt").write_text(f"{start}Ann: Why?\nreally\n{start}Bob B: So: it is.\n", encoding="utf-8")
+    documents, _ = read(tmp_path)
+    (document,) = documents.values()
+    assert spoken(document) == [("Ann", "Why?\nreally"), ("Bob B", "So: it is.")]
+    assert "Ann (2023-12-25 15:04:0" in document.text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-01 10:00:00 - INFO: started\n2024-01-01 10:00:01 - WARNING: late\n" * 3,
+        "1. Ann: first\n2. Bob: second\n" * 3,
+        "12/25/23, 3:04 PM - nobody spoke\n" * 5,
+        "In 2023 we met.\n12/25/23, 3:04 PM - Ann: hi\n12/25/23, 3:05 PM - Bob: ho\n",
+    ],
+)
+def test_logs_and_lists_are_no_chats(text: str) -> None:
+    """ING-28: severities are no senders, and a chat begins with its first message."""
+    assert not is_chat(text)
+
+
+def test_a_thread_of_mail_is_a_conversation() -> None:
+    """ING-28: replies by their ids, words of names decoded; quotations, signatures, attachments are left out."""
+    documents, (note,) = read(CORPUS / "list.mbox")
+    assert list(documents) == ["1@kite.example", "3@kite.example"]
+    assert spoken(documents["1@kite.example"]) == [
+        ("Ann Ibis", "Is nylon good enough, or does it stretch?"),
+        ("Böb Crane", "It stretches; take polyethylene, für years.\nFrom the shop at the pier."),
+    ]
+    assert spoken(documents["3@kite.example"]) == [("carl@kite.example", "The festival begins on Saturday.")]
+    assert documents["1@kite.example"].title.startswith("Which line for a stunt kite?: Ann Ibis and Böb Crane")
+    assert note.detail == "pictures and files: 1, quotations: 1, signatures: 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "own"),
+    [
+        ("> old\n\nNew.", "New."),
+        ("New.\n\nAm 01.01.2024 um 10:00 schrieb Ann <a@b.c>:\n> alt\n> älter", "New."),
+        ("New.\n\n-----Original Message-----\nFrom: Ann\nold", "New."),
+        ("Look: 3 > 2\n\n> quoted\n\nBelow it.", "Look: 3 > 2\n\n\nBelow it."),
+        ("New.\n-- \nAnn\nACME", "New."),
+    ],
+)
+def test_what_a_mail_says_by_itself(text: str, own: str) -> None:
+    """ING-28: what it quotes is said where it was said first."""
+    assert _own(text, Counter()).split() == own.split()
+
+
+def test_messages_by_role_are_turns_of_those_who_speak(tmp_path: Path) -> None:
+    """ING-28: as OpenAI's and Anthropic's interfaces take them: instructions are no turns, tools the assistant's."""
+    called = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": '{"place": "Lindau"}'}}
+    messages = [
+        {"role": "system", "content": "You are a guide."},
+        {"role": "user", "content": [{"type": "text", "text": "Rain?"}, {"type": "image_url", "image_url": {}}]},
+        {"role": "assistant", "content": None, "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "c", "content": "dry"},
+        {"role": "assistant", "content": "No rain."},
+    ]
+    (tmp_path / "a.json").write_text(json.dumps({"id": "trip", "messages": messages}))
+    (tmp_path / "b.jsonl").write_text("\n".join(map(json.dumps, messages)))
+    documents, _ = read(tmp_path)
+    expected = [("user", "Rain?"), ("assistant", "[weather: place=Lindau]\n\n[result: dry]\n\nNo rain.")]
+    assert [spoken(each) for each in documents.values()] == [expected, expected]
+
+
+def conversations(count: int) -> Iterator[dict[str, object]]:
+    for number in range(count):
+        said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": [f"Why {number}?"]}}
+        reply = {"author": {"role": "assistant"}, "content": {"content_type": "text", "parts": ["So. " * 400]}}
+        nodes = {"a": {"parent": None, "children": ["b"], "message": said}, "b": {"parent": "a", "message": reply}}
+        yield {"conversation_id": f"c{number}", "current_node": "b", "mapping": nodes}
+
+
+def test_lists_above_the_limit_are_read_as_a_stream(tmp_path: Path) -> None:
+    """ING-28: exports, and lists in a plain notation; what does not end well keeps what came before it."""
+    settings = SETTINGS.model_copy(update={"max_file_bytes": 50_000})
+    whole = json.dumps(list(conversations(60)))
+    (tmp_path / "a.json").write_text(whole)
+    (tmp_path / "cut.json").write_text(whole[:-1500])
+    plain = [{"id": f"p{n}", "messages": [{"role": "user", "content": "Why? " * 200}]} for n in range(60)]
+    (tmp_path / "plain.json").write_text(json.dumps(plain))
+    (tmp_path / "other.json").write_text(json.dumps({"values": ["Why? " * 200] * 60}))
+    results = list(read_source(tmp_path, settings, domain=None))
+    counts = Counter(each.uri.partition("#")[0] for each in results if isinstance(each, Document))
+    folder = tmp_path.name
+    assert counts == {f"{folder}/a.json": 60, f"{folder}/cut.json": 59, f"{folder}/plain.json": 60}
+    reasons = {each.uri: each.reason for each in results if isinstance(each, Rejection)}
+    assert reasons == {f"{folder}/cut.json": "unreadable_format", f"{folder}/other.json": "too_large"}
+
+
+def test_a_session_of_any_length_is_cut_in_parts_of_whole_turns(tmp_path: Path) -> None:
+    """ING-28: each part is a document, and none takes longer to cut than a file does."""
+    lines = [
+        {"type": "user", "sessionId": "s", "message": {"role": "user", "content": f"{n} " + "why " * 5_000}}
+        for n in range(60)
+    ]
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    documents, _ = read(tmp_path)
+    assert list(documents) == ["s", "s/part-2", "s/part-3"]
+    assert [text.split()[0] for each in documents.values() for _, text in spoken(each)] == [str(n) for n in range(60)]
+
+
+def test_a_tree_with_circles_ends() -> None:
+    """ING-3: parents in a circle, children that are nowhere, nodes that are none."""
+    said = {"author": {"role": "user"}, "content": {"content_type": "text", "parts": ["Why?"]}}
+    nodes = {
+        "a": {"parent": "b", "children": ["b", "nowhere"], "message": said},
+        "b": {"parent": "a", "children": ["a"], "message": said},
+        "c": 7,
+    }
+    for current in ("a", "nowhere", None, 3):
+        value = {"mapping": nodes, "current_node": current}
+        assert all(session.lines for session in _of(value, Counter()))
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["type", "text", "content", "role", "message", "input", "name", "payload", "parts", "uuid"])
+            | st.text(max_size=3),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_any_content_says_something_that_can_be_encoded(content: object) -> None:
+    """ING-3: whatever stands where a message was expected."""
+    words_of(content, Counter()).encode()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "Ann"]), st.text("ab \n", max_size=9)), max_size=9))
+def test_merging_turns_loses_no_word(turns: list[tuple[str, str]]) -> None:
+    """ING-28: neighbouring turns of the assistant are one; every other stays as it is."""
+    lines = list(merged(Turn(speaker, text) for speaker, text in turns))
+    assert "".join(text for _, text in turns).replace("\n", "") == "".join(each.text for each in lines).replace(
+        "\n", ""
+    )
+    assert not any(one.speaker == two.speaker == "assistant" for one, two in pairwise(lines))
+
+
+def test_a_single_session_of_an_agent_is_no_corpus(tmp_path: Path) -> None:
+    """ING-1: a file of lines that is named itself is read as in a folder."""
+    shutil.copy(CORPUS / "codex.jsonl", tmp_path / "codex.jsonl")
+    assert len(list_items(tmp_path / "codex.jsonl", SETTINGS)) == 1
+    assert list(read(tmp_path / "codex.jsonl")[0]) == ["lock-7"]
+
+
+def test_other_json_is_what_it_was() -> None:
+    """ING-28: a word of an export in a file of another kind makes it none."""
+    for name, text in [
+        ("package.json", '{"name": "a", "mapping": {"b": 1}}'),
+        ("a.json", '{"role": "admin", "users": []}'),
+        ("2024-01-01.json", '[{"day": 1}]'),
+        ("rows.jsonl", '{"_id": "1", "text": "sessionId is a word"}'),
+        ("notes.md", "From Ann, 10:00\nSubject: x"),
+        ("openapi.json", '{"paths": {}, "messages": {"role": "x"}}'),
+    ]:
+        assert format_of(name, text.encode()) is None, name
+    random.seed(0)
+    assert format_of("noise.bin", random.randbytes(2_000)) is None
