@@ -89,12 +89,13 @@ def test_a_question_finds_its_answer_in_one_piece(name: str, session: str, quest
 
 
 def test_the_shown_branch_is_the_conversation_and_others_say_what_is_their_own() -> None:
-    """ING-28: what was answered before it was asked anew is a session of its own, without what both share."""
+    """ING-28: what was answered before it was answered anew is a session of its own: that, and the question."""
     documents, _ = read(CORPUS / "chatgpt.json")
     assert list(documents) == ["bees-1", "bees-1/q1b", "smoke-2"]
     assert [speaker for speaker, _ in spoken(documents["bees-1"])] == ["user", "assistant", "user", "assistant"]
     assert spoken(documents["bees-1/q1b"]) == [
-        ("assistant", "They may leave for a chimney: a swarm prefers forty litres of room.")
+        ("user", "My bees hang in a beard at the front of the hive. Will they swarm?"),
+        ("assistant", "They may leave for a chimney: a swarm prefers forty litres of room."),
     ]
     assert documents["bees-1"].title == "Bees before the hive: user and assistant, 2024-06-01 10:00:00"
     assert documents["bees-1"].modified_at == 1717236000.0

@@ -14,6 +14,7 @@ from weft.ingestion.sources.formats.messages import ASSISTANT, call, merged, pla
 from weft.ingestion.sources.formats.source import FormatError, Readings, Source
 from weft.ingestion.sources.transcripts import Session, clock, seconds_of, sessions_in
 
+_MOST_STEPS = 32  # of tools and thoughts between a question and its answer
 _HIDDEN = frozenset({"system", "developer"})  # what they say is an instruction, no turn
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
 _INSTRUCTIONS = frozenset({"user_editable_context", "model_editable_context"})
@@ -105,7 +106,7 @@ def _tree(value: Mapping[str, Any], dropped: Counter[str]) -> Iterator[Session]:
     for leaf in leaves:
         own = _branch(nodes, leaf, seen)
         if own:
-            turns = _messages(nodes, own, dropped)
+            turns = _messages(nodes, [*_asked(nodes, own[0]), *own], dropped)
             yield from _session(f"{name}/{own[0]}", turns, {}, f"{title} (another branch)")
 
 
@@ -118,6 +119,20 @@ def _branch(nodes: Mapping[str, Any], leaf: str, seen: set[str]) -> list[str]:
         branch.append(at)
         at = nodes[at].get("parent")
     return branch[::-1]
+
+
+def _asked(nodes: Mapping[str, Any], first: str) -> list[str]:
+    """The question that a branch answers, where it begins with an answer: the two are never apart."""
+    at: Any = first
+    for _ in range(_MOST_STEPS):
+        message = nodes[at].get("message")
+        author = message.get("author") if isinstance(message, Mapping) else None
+        if isinstance(author, Mapping) and author.get("role") == "user":
+            return [] if at == first else [at]
+        at = nodes[at].get("parent")
+        if not isinstance(at, str) or at not in nodes:
+            break
+    return []
 
 
 def _children(node: Mapping[str, Any]) -> Sequence[Any]:
