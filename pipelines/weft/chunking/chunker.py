@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from weft.chunking.code.source import chunk_code
 from weft.chunking.config.file import chunk_configuration
@@ -60,7 +59,6 @@ _OF_LINES: Mapping[str, re.Pattern[str]] = {
     "toml": re.compile(r"^(?:title|name)[ \t]*=[ \t]*[\"']([^\n\"']+)", re.MULTILINE),
 }
 _PAGE_TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{1,1000})</title", re.IGNORECASE)
-_HEADING = re.compile(r"^#{1,6}[ \t]+([^\n]+?)[ \t#]*$", re.MULTILINE)
 
 
 def chunk_document(
@@ -131,23 +129,13 @@ def _of_configuration(text: str, language: str | None) -> str | None:
 
 
 def _of_json(text: str) -> str | None:
-    """The title that an object gives itself, or the first heading of a notebook."""
+    """The title that an object gives itself."""
     try:
         value = json.loads(text) if len(text) <= _LARGEST else None
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict):
         return None
-    if isinstance(value.get("cells"), list):
-        return next(filter(None, map(_heading_in, value["cells"])), None)
     inner = value.get("info")
     named = (value.get("title"), inner.get("title") if isinstance(inner, dict) else None, value.get("name"))
     return next((one for one in named if isinstance(one, str) and one.strip()), None)
-
-
-def _heading_in(cell: Any) -> str | None:
-    if not isinstance(cell, dict) or cell.get("cell_type") != "markdown":
-        return None
-    lines = cell.get("source")
-    text = "".join(map(str, lines)) if isinstance(lines, list) else str(lines or "")
-    return _first_of(_HEADING, text)

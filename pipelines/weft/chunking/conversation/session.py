@@ -252,7 +252,7 @@ def _units(session: _Session, topics: Sequence[Sequence[Exchange]]) -> Iterator[
 def _end_of_opening(text: SizedText, run: Sequence[Exchange]) -> int:
     """Where the first exchanges of a run end that fit together; within the first where it is too long alone."""
     start, limit = run[0].start, text.sizes.max_tokens
-    ends = [exchange.end for exchange in run]
+    ends: Sequence[int] = [exchange.end for exchange in run]
     if not text.fits(start, ends[0], limit):
         ends = _cuts(text, run[0], list(_fences(text.source, run[0]))).positions[1:]
     end = max(takewhile(lambda end: text.fits(start, end, limit), ends), default=start)

@@ -133,6 +133,7 @@ def _speaker(match: re.Match[str]) -> str:
 _HINT = re.compile(r'"(?:speaker|role|sender|from|author)"\s*:')
 _SESSION_KEY = re.compile(r"session_(\d{1,18})\Z")
 _SPEAKERS = ("speaker", "role", "sender", "from", "author")
+_INSTRUCTING = frozenset({"system", "developer"})  # what they say is an instruction, no turn
 _TEXTS = ("text", "content", "message", "value", "body")
 _TURN_IDS = ("dia_id", "turn_id", "id", "uuid")
 _TIMES = ("time", "timestamp", "created_at", "date", "date_time", "ts", "create_time")
@@ -347,7 +348,7 @@ def _lines(turns: Iterable[Mapping[str, Any]]) -> Iterator[Line]:
         if (topic := _text(turn.get("topic"))) is not None:
             yield topic
         speaker = _first_text(turn, _SPEAKERS)
-        if speaker is not None:
+        if speaker is not None and speaker.casefold() not in _INSTRUCTING:
             time = _first(turn, _TIMES)
             yield Turn(speaker, _text_of_turn(turn) or "", clock(time), _first_text(turn, _TURN_IDS))
 

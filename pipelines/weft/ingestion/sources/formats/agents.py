@@ -30,7 +30,7 @@ def read(source: Source) -> Readings:
     sides: dict[str, list[Turn]] = {}
     title = name = None
     first: Any = None
-    for line in _lines(source):
+    for line in source.objects():
         kind, payload = line.get("type"), line.get("payload")
         body = payload if isinstance(payload, Mapping) and kind != "message" else line
         if kind in {"summary", "custom-title", "ai-title"}:
@@ -48,23 +48,6 @@ def read(source: Source) -> Readings:
         own = f"{name or source.stem}/{side}" if side and len(sides) > 1 else name or source.stem
         heading = title and (f"{title} (agents below)" if side and len(sides) > 1 else title)
         yield Session(own, tuple(merged(turns)), seconds_of(first), clock(first), title=heading)
-
-
-def _lines(source: Source) -> Iterator[Mapping[str, Any]]:
-    """The objects of a file; lines that are none, or too long, are counted."""
-    while line := source.file.readline(source.limit + 1):
-        if len(line) > source.limit:
-            source.dropped["lines too long to be read"] += 1
-            while line and not line.endswith(b"\n"):
-                line = source.file.readline(source.limit)
-            continue
-        try:
-            value = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
-            source.dropped["lines that are no JSON"] += 1
-            continue
-        if isinstance(value, Mapping):
-            yield value
 
 
 def _turns(kind: Any, body: Mapping[str, Any], line: Mapping[str, Any], dropped: Counter[str]) -> Iterator[Turn]:

@@ -34,6 +34,9 @@ def read(source: Source) -> Readings:
 
 def _values(source: Source) -> Iterator[Any]:
     """Conversations of a list, one at a time; the only one of a file that is no list."""
+    if source.names[-1].endswith((".jsonl", ".ndjson")):
+        yield from source.objects()
+        return
     head = source.file.read(source.limit + 1).lstrip(b"\xef\xbb\xbf \t\r\n")
     if len(head) <= source.limit:
         try:

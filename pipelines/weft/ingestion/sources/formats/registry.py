@@ -130,6 +130,7 @@ _BY_ROLE = re.compile(
     rb'"role"\s*:\s*"(?:system|developer|tool|function)"|"tool_calls"\s*:\s*\[|"type"\s*:\s*"tool_(?:use|result)"'
 )
 _MESSAGES = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*(?:\[\s*\{|\{[^{}]{0,4000}"messages"\s*:|\{\s*"role"\s*:)')
+_LISTED = re.compile(rb'"messages"\s*:\s*\[\s*\{')
 _AGENT = re.compile(
     rb'"type"\s*:\s*"(?:session_meta|response_item|event_msg|turn_context|file-history-snapshot|queue-operation)"'
     rb'|"(?:leafUuid|parentUuid|isSidechain|sessionId)"\s*:'
@@ -148,7 +149,8 @@ def _is_export(name: str, head: bytes) -> bool:
     if not name.endswith((".json", ".jsonl", ".ndjson")) or not _is_json(head):
         return False
     tree = _TREE.search(head) and _TREE_NODE.search(head)
-    by_role = name.endswith(".json") and _MESSAGES.match(head) and _BY_ROLE.search(head)
+    listed = _MESSAGES.match(head) if name.endswith(".json") else _LISTED.search(head.partition(b"\n")[0])
+    by_role = listed and _BY_ROLE.search(head)
     return bool(tree or _CLAUDE.search(head) or by_role)
 
 

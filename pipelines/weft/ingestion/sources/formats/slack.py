@@ -16,6 +16,7 @@ from weft.ingestion.sources.transcripts import Session, clock, seconds_of
 
 _NOTICES = re.compile(r"(?:channel|group|bot|pinned|unpinned|huddle|reminder|app)_\w+|(?:tombstone|sh_room_created)")
 _SPOKEN = {"bot_message", "thread_broadcast", "me_message", "file_comment", "channel_topic", "channel_purpose"}
+_MOST_DEPTH = 8  # of blocks in blocks
 _MARKUP = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -82,9 +83,22 @@ def _turn(message: Mapping[str, Any], names: Mapping[str, str], dropped: Counter
     dropped["pictures and files"] += len(files) if isinstance(files, list) else 0
     shared = [each.get("name") or each.get("title") for each in files or () if isinstance(each, Mapping)]
     parts = [_words(message.get("text"), names), *_attachments(message, names)]
+    if not any(parts):  # programs say what they say in blocks alone
+        parts = [_words(text, names) for text in _texts(message.get("blocks"))]
     parts += [f"[file: {plain(each)}]" for each in shared if isinstance(each, str)]
     text = "\n".join(dict.fromkeys(filter(None, parts)))
     return Turn(plain(str(name)), text, clock(_seconds(message.get("ts"))), str(message.get("ts"))) if text else None
+
+
+def _texts(block: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(block, str):
+        yield block
+    elif isinstance(block, list) and depth < _MOST_DEPTH:
+        for each in block:
+            yield from _texts(each, depth + 1)
+    elif isinstance(block, Mapping) and depth < _MOST_DEPTH:
+        for key in ("text", "fields", "elements"):
+            yield from _texts(block.get(key), depth + 1)
 
 
 def _attachments(message: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:

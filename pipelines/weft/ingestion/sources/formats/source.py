@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, Any
 
 from weft.ingestion.sources.transcripts import Session
 
@@ -24,6 +25,22 @@ class Source:
     def stem(self) -> str:
         """The file's name without its ending."""
         return self.names[-1].rpartition(".")[0] or self.names[-1]
+
+    def objects(self) -> Iterator[Mapping[str, Any]]:
+        """The JSON objects of a file that has one a line; lines that are none, or too long, are counted."""
+        while line := self.file.readline(self.limit + 1):
+            if len(line) > self.limit:
+                self.dropped["lines too long to be read"] += 1
+                while line and not line.endswith(b"\n"):
+                    line = self.file.readline(self.limit)
+                continue
+            try:
+                value = json.loads(line) if line.strip() else None
+            except (ValueError, RecursionError):
+                self.dropped["lines that are no JSON"] += 1
+                continue
+            if isinstance(value, Mapping):
+                yield value
 
 
 @dataclass(frozen=True, slots=True)
