@@ -94,13 +94,16 @@ def test_a_file_fills_no_more_than_its_share(tmp_path: Path, parser: Parser) -> 
     (document,) = read(tmp_path, settings, parser)
     assert isinstance(document, Document)
     sizes = prior_sizes(settings.chunking, settings.priors, limit=254).sizes_of(document)
+    whole, every, _ = bounded_cut(document, sizes, parser, 4_000)
     shortened, chunks, (note,) = bounded_cut(document, sizes, parser, 12)
-    assert 6 < len(chunks) <= 12
+    assert whole == document
+    assert [chunk.chunk_id for chunk in chunks] == [chunk.chunk_id for chunk in every[:12]]
     assert document.text.startswith(shortened.text)
     assert chunks[-1].end_byte == len(shortened.text.encode())
+    ids = {chunk.chunk_id for chunk in chunks}
+    assert {chunk.parent_id for chunk in chunks} | {chunk.next_id for chunk in chunks} <= {*ids, None}
     assert (note.reason, note.uri) == (TOO_MANY, document.uri)
-    left = len(document.text) - len(shortened.text)
-    assert f"the last {left:,} of {len(document.text):,} characters are left out" in note.detail
+    assert note.detail.startswith(f"{len(every) - 12} of {len(every)} chunks left out, from line ")
     assert bounded_cut(document, sizes, parser, 4_000)[2] == []
 
 

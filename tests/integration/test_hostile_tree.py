@@ -128,7 +128,7 @@ BOMBS: Mapping[str, Callable[[], str]] = {
 }
 
 
-NOTED = {"parser_timeout", "parser_memory", "parser_crashed", "bad_front_matter"}
+NOTED = {"parser_timeout", "parser_memory", "parser_crashed", "bad_front_matter", "too_many_chunks"}
 IN_SHORT = ("calls.py", "parens.c", "brackets.md", "lists.md", "front.md", "deep.json", "laughs.yaml", "one_line.txt")
 
 

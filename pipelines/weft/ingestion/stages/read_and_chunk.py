@@ -165,21 +165,27 @@ class ReadAndChunk(UnitWorker):
 def bounded_cut(
     document: Document, sizes: ChunkSizes, parser: Parser, most: int
 ) -> tuple[Document, list[Chunk], list[Rejection]]:
-    """A document with at most `most` chunks, and notes: a longer one without its end, at a line (ING-33)."""
-    whole, notes = document, []
+    """A document with at most `most` chunks, and notes: a longer one without its end (ING-33)."""
     chunks, note = parser.cut(document, sizes)
-    while len(chunks) > most:
-        end = sorted(chunk.start_byte for chunk in chunks)[most]
-        size = min(end, len(encoded(document.text)) * 9 // 10) if document is not whole else end
-        text = decoded(encoded(document.text)[:size])
-        text = text[: text.rfind("\n") + 1] or text
-        document = replace(document, text=text)
-        chunks, note = parser.cut(document, sizes)
-    if document is not whole:
-        left, of = len(whole.text) - len(document.text), len(whole.text)
-        detail = f"expected at most {most:,} chunks, found more: the last {left:,} of {of:,} characters are left out"
-        notes.append(Rejection(document.uri, TOO_MANY, detail))
-    return document, chunks, [*notes, *([] if note is None else [note])]
+    notes = [] if note is None else [note]
+    if len(chunks) <= most:
+        return document, chunks, notes
+    left, line = len(chunks) - most, chunks[most].start_line
+    notes.append(
+        Rejection(document.uri, TOO_MANY, f"{left:,} of {len(chunks):,} chunks left out, from line {line:,} on")
+    )
+    chunks = chunks[:most]  # in source order, so that the parent of each is among them
+    ids = {chunk.chunk_id for chunk in chunks}
+    chunks = [
+        replace(
+            chunk,
+            next_id=chunk.next_id if chunk.next_id in ids else None,
+            bundle=chunk.bundle if chunk.bundle in ids else None,
+        )
+        for chunk in chunks
+    ]
+    text = decoded(encoded(document.text)[: max(chunk.end_byte for chunk in chunks)])
+    return replace(document, text=text), chunks, notes
 
 
 TOO_MANY = "too_many_chunks"
