@@ -48,7 +48,7 @@ def active_sizes(
     for domain in Domain:
         sizes = _sizes(settings, priors.sizing.domains[domain], domain, beliefs[domain].expected).capped(limit)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
-    return ActiveSizes(domains, {domain: _of_records(settings, priors, domain, limit) for domain in Domain})
+    return ActiveSizes(domains, {domain: _of_records(settings, priors, domain) for domain in Domain})
 
 
 def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog, *, limit: int) -> ActiveSizes:
@@ -129,12 +129,11 @@ def _moved(settings: ChunkingSettings, prior: float, believed: float) -> int:
     return max(1, round(prior * (1.0 + settings.step) ** steps))
 
 
-def _of_records(settings: ChunkingSettings, priors: Priors, domain: Domain, limit: int) -> ChunkSizes:
+def _of_records(settings: ChunkingSettings, priors: Priors, domain: Domain) -> ChunkSizes:
     stated = priors.sizing.domains[domain]
     target = min(round(stated.target), settings.record_max_tokens)
     overlap = min(settings.overlap_tokens[domain], target // 2)
-    least = min(round(stated.minimum), target // 2)
-    return ChunkSizes(settings.record_max_tokens, target, least, overlap, read_tokens=limit)
+    return ChunkSizes(settings.record_max_tokens, target, min(round(stated.minimum), target // 2), overlap)
 
 
 def _since(sizes: ChunkSizes, learned: str, before: Sequence[str] | None) -> str:

@@ -1,6 +1,5 @@
 """ING-10: plain text in sentence-aligned windows. ING-1: records of a corpus stay whole."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -89,20 +88,6 @@ def test_a_record_above_its_limit_is_cut_under_its_title() -> None:
     chunks = chunks_of(a_document("Some more words here. " * 40, ContentType.RECORD, title="A title"))
     assert len(chunks) > 5
     assert all(chunk.text.startswith("A title\nSome") and chunk.tokens <= 20 for chunk in chunks)
-
-
-def test_a_record_much_longer_than_the_encoder_reads_has_windows_besides() -> None:
-    """ING-36: from twice that on; what follows the first window is found by itself, under the title and the record."""
-    text = " ".join(f"Sentence {number} is here." for number in range(15))
-    sizes = replace(SIZES, max_tokens=100, target_tokens=40, read_tokens=20)
-    record, *windows = chunk_document(a_document(text, ContentType.RECORD, title="A title"), sizes, words)
-    assert (record.level, record.text) == (0, f"A title\n{text}")
-    assert windows
-    assert all(each.kind == "window" and each.parent_id == record.chunk_id for each in windows)
-    assert all(each.text.startswith("A title\n") and each.tokens <= 20 for each in windows)
-    assert windows[-1].text.endswith("Sentence 14 is here.")
-    (short,) = chunk_document(a_document(text[:150], ContentType.RECORD, title="A title"), sizes, words)
-    assert short.kind == "record"
 
 
 def test_a_record_of_a_title_alone_is_still_found() -> None:

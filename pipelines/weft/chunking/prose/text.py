@@ -58,9 +58,8 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
 def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     r"""One chunk `title\ntext`, whole up to `sizes.max_tokens`; above that windows, each under the title.
 
-    Judgements of a collection name whole records, so a cut record could not be credited. Of a record of which the
-    encoder reads less than half, windows stand besides, but for the first one: the record itself begins like that
-    (ING-36). Records without a text are common in old collections, and their titles are judged.
+    Judgements of a collection name whole records, so a cut record could not be credited. Records without a text are
+    common in old collections, and their titles are judged.
     """
     title = document.title or ""
     alone = not document.text.strip()
@@ -70,17 +69,11 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
         size = len(encoded(document.text))
         return [replace(chunk, end_byte=size, end_line=1) for chunk in assemble(document, text, [whole])]
     reserved = text.of_context(title)
-    stays = text.fits(0, whole.end, sizes.max_tokens - reserved)
-    units = [replace(whole, context=title)] if stays else []
-    if stays and (sizes.read_tokens is None or text.fits(0, whole.end, 2 * sizes.read_tokens - reserved)):
-        return assemble(document, text, units)
-    if stays:
-        text = SizedText(document.text, sizes.capped(sizes.read_tokens or sizes.max_tokens), count_tokens)
-    if 2 * reserved > text.sizes.target_tokens:
+    if text.fits(0, whole.end, sizes.max_tokens - reserved):
+        return assemble(document, text, [replace(whole, context=title)])
+    if 2 * reserved > sizes.target_tokens:
         title, reserved = "", 0
-    windows = _window_units(_window_spans(text, (sentences, lines), reserved), title)
-    besides = [replace(window, parents=(whole.path,)) for window in windows[1:]]
-    return assemble(document, text, [*units, *besides] if stays else windows)
+    return assemble(document, text, _window_units(_window_spans(text, (sentences, lines), reserved), title))
 
 
 def _window_spans(text: SizedText, cutters: tuple[Cutter, ...], reserved: int = 0) -> list[tuple[int, int]]:

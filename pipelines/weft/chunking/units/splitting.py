@@ -57,8 +57,6 @@ class ChunkSizes:
     paragraph_tokens: int | None = None  # A paragraph above this length is a unit of its own; None: none is
     whole_tokens: int | None = None  # A configuration file below this length stays whole; None: below the target
     nested_tokens: int | None = None  # A nested object above this length is a unit of its own; None: above the minimum
-    # what the encoder reads of a record: of one above twice that, windows stand besides; None: none do
-    read_tokens: int | None = None
     topics: TopicRules | None = None  # what ends a topic of a conversation; None: its own markers alone
 
     def __post_init__(self) -> None:
@@ -109,7 +107,7 @@ class ActiveSizes:
 
     domains: Mapping[Domain, ChunkSizes]
     # Sizes of records by domain: stated, never learned, since their author cut them. So a record stays whole even where
-    # it is longer than the encoder reads; of one much longer windows stand besides.
+    # it is longer than the encoder reads, and its end is not embedded.
     record: Mapping[Domain, ChunkSizes]
 
     def sizes_of(self, document: Document) -> ChunkSizes:
