@@ -224,3 +224,37 @@ def test_every_byte_is_in_a_chunk_that_shows_its_span(document: Document) -> Non
         if not source[chunk.start_byte : chunk.end_byte].isspace():
             assert chunk.start_line <= source.count(b"\n", 0, reads_from(document, chunk)) + 1 <= chunk.end_line
     assert covered == (len(source) if source.strip() else 0)
+
+
+def test_every_fence_of_a_page_is_closed_below_its_code() -> None:
+    """ING-31: what follows code does not read as code."""
+    page = '<h1>A</h1><pre><code class="language-js">const a = 1;</code></pre>\n<p>After.</p>'
+    (chunk,) = chunks_of(page, "html")
+    assert list(filter(None, chunk.text.split("\n"))) == ["A", "```js", "const a = 1;", "```", "After."]
+
+
+def test_titles_of_asciidoc_may_be_underlined() -> None:
+    """ING-40: a line of signs about as long as the text above it; what closes a listing underlines nothing."""
+    text = (
+        "Gannet Manual\n=============\n\nStarting\n--------\nRun it.\n\n== Stopping\n\nStop it.\n\nBy force\n~~~~~~~~\n"
+        "Kill it.\n\n////\nA remark.\n////\n\nUsage:\n\n----\nno title\n--------\n----\n"
+    )
+    chunks = chunks_of(text, "asciidoc")
+    paths = [chunk.heading_path for chunk in chunks]
+    assert paths[0][:1] == ("Gannet Manual",)
+    assert ("Gannet Manual", "Stopping", "By force") in paths
+    assert {name for path in paths for name in path} == {"Gannet Manual", "Starting", "Stopping", "By force"}
+    assert not any("remark" in chunk.text or "~~~" in chunk.text for chunk in chunks)
+
+
+def test_names_of_asciidoc_are_shown_as_what_they_stand_for() -> None:
+    """ING-40: but for code, and names that nothing is given for."""
+    text = (
+        "= {product} Manual\n:product: Gannet\n:base: https://e.org\n:docs: {base}/docs\n\nSee {docs} of "
+        "{product}{nbsp}2, {unknown}.\n\nifdef::x[]\nMore.\nendif::[]\n\n----\n{product}\n----\n"
+    )
+    (chunk,) = chunks_of(text, "asciidoc")
+    assert chunk.heading_path == ("Gannet Manual",)
+    assert "See https://e.org/docs of Gannet 2, {unknown}." in chunk.text
+    assert "----\n{product}\n----" in chunk.text
+    assert "ifdef" not in chunk.text

@@ -231,12 +231,13 @@ def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
 
 
 def opened_fences(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, str]]) -> Mapping[int, bytes]:
-    """What stands above code instead of its tag, so that it is told in which language it is."""
+    """What stands above and below code instead of its tags, so that it is told in which language it is."""
     starts = [start for start, _ in spans]
     opened: dict[int, bytes] = {}
     for at, fence in fences:
         start, end = spans[bisect_right(starts, at) - 1]
-        opened[start] = f"\n{fence}".encode() + (b"" if source[end : end + 1] == b"\n" else b"\n")
+        before = b"" if source[start - 1 : start] == b"\n" else b"\n"
+        opened[start] = before + fence.encode() + (b"" if source[end : end + 1] == b"\n" else b"\n")
     return opened
 
 

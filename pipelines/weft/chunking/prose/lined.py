@@ -32,6 +32,19 @@ from weft.domain.documents import Document
 from weft.domain.links import Link, LinkKind
 
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//")
+_ALWAYS = dict(
+    zip(
+        b"sp nbsp empty lt gt amp plus vbar asterisk backtick tilde startsb endsb".split(),
+        (b" ", b" ", b"", b"<", b">", b"&", b"+", b"|", b"*", b"`", b"~", b"[", b"]"),
+        strict=True,
+    )
+)
+"""What AsciiDoc has a name for."""
+
+_CONTINUED = re.compile(rb"[ \t]+\\\r?\n[ \t]*")
+_MOST_NAMED = 2_000  # bytes that a name may stand for, whatever others that names
+_UNDERLINE = re.compile(rb"([-=~^+])\1{2,}$")
+_TITLE_SIGNS = 2  # by so many characters an underline may be longer or shorter than its title
 _HIDDEN = "hidden"
 _LEADING = "leading"
 _ROW = "row"
@@ -53,6 +66,10 @@ class LineRules:
     inline: re.Pattern[bytes]
     anchors: re.Pattern[bytes]  # names of places, in the only group that matched
     top: int  # signs before a heading of the widest sections
+    # names that stand for texts: where one is given, and where it stands
+    given: re.Pattern[bytes] | None = None
+    named: re.Pattern[bytes] | None = None
+    underlines: bytes = b""  # what a title of the first to the last rank may be underlined with
 
 
 ASCIIDOC = LineRules(
@@ -60,7 +77,7 @@ ASCIIDOC = LineRules(
         rb"(?P<heading>={1,6}|\#{1,6})[ \t]+(?P<title>\S.*?)(?:[ \t]+(?P=heading))?$"
         rb"|(?P<code>-{4,}|\.{4,}|\+{4,}|[|,:!]={3,}|`{3}.*)$|(?P<comment>/{4,})$"
         rb"|(?P<hidden>//(?!/).*|:!?[A-Za-z0-9_][\w-]*!?:(?:[ \t].*)?|={4,}|\*{4,}|_{4,}|--"
-        rb"|'{3,}|\[(?:\[[^\]]+\]|\#[^\]]+|%[^\]]*|cols[^\]]*|options[^\]]*)\])$"
+        rb"|'{3,}|(?:ifn?def|ifeval|endif)::.*|\[(?:\[[^\]]+\]|\#[^\]]+|%[^\]]*|cols[^\]]*|options[^\]]*)\])$"
         rb"|(?P<leading>\[[^\]]*\]|\.[^\s.].*)$"
         rb"|(?P<item>[ \t]*(?:\*{1,5}|\.{1,5}|-|\d{1,9}\.)[ \t]+\S|\S[^\n]{0,200}?::(?:[ \t]|$))"
     ),
@@ -75,6 +92,9 @@ ASCIIDOC = LineRules(
     ),
     anchors=re.compile(rb"^\[\[([^\],\n]{1,200})[^\]\n]*\]\]|^\[#([^\],.%\n]{1,200})[^\]\n]*\]", re.MULTILINE),
     top=2,
+    given=re.compile(rb"^:(?P<name>\w[\w-]*):[ \t]+(?P<text>\S[^\n]*?(?:[ \t]\\\r?\n[^\n]*?)*)[ \t\r]*$", re.MULTILINE),
+    named=re.compile(rb"(?<!\\)\{(?P<name>\w[\w-]{0,60})\}"),
+    underlines=b"=-~^+",
 )
 
 ORG = LineRules(
@@ -113,14 +133,46 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
     blocks = reader.blocks()
     code = reader.code
     matches = [match for match in rules.inline.finditer(source) if not _inside(code, match.start())]
+    spans = merged(source, [*reader.marks, *(span for match in matches for span in _around(match))])
+    instead = {
+        span: text
+        for span, text in reader.names.found(0, source)
+        if not _inside(code, span[0]) and not _inside(spans, span[0])
+    }
     anchors = [(match.start(), decoded(match[match.lastindex or 0])) for match in rules.anchors.finditer(source)]
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of([*anchors, *reader.headings]),
         links=NamePositions.of(filter(None, map(_link, matches))),
         heads=heads_of_lines(source),
-        marks=merged(source, [*reader.marks, *(span for match in matches for span in _around(match))]),
+        marks=sorted([*spans, *instead]),
+        instead={start: text for (start, _), text in instead.items()},
     )
+
+
+class _Names:
+    """Names that stand for texts, which may hold other names."""
+
+    def __init__(self, source: bytes, rules: LineRules) -> None:
+        self._pattern = rules.named
+        self._given: dict[bytes, bytes] = dict(_ALWAYS)
+        for match in rules.given.finditer(source) if rules.given else ():
+            text = self.filled(_CONTINUED.sub(b" ", match["text"]))
+            self._given[match["name"].lower()] = text[:_MOST_NAMED]
+
+    def found(self, start: int, text: bytes) -> Iterator[tuple[Span, bytes]]:
+        """Where names stand in a text, and for what."""
+        for match in self._pattern.finditer(text, start) if self._pattern else ():
+            if (told := self._given.get(match["name"].lower())) is not None:
+                yield match.span(), told
+
+    def filled(self, text: bytes) -> bytes:
+        """A text with the texts of its names."""
+        parts, at = [], 0
+        for (start, end), told in self.found(0, text):
+            parts += [text[at:start], told]
+            at = end
+        return b"".join([*parts, text[at:]])
 
 
 class _Reader:
@@ -130,6 +182,7 @@ class _Reader:
         self.code: list[Span] = []
         self.marks: list[Span] = []
         self.headings: list[tuple[int, str]] = []
+        self.names = _Names(source, rules)
         self._rules = rules
         self._lines: list[_Line] = []
         start = 0
@@ -158,6 +211,8 @@ class _Reader:
     def _block(self, at: int) -> tuple[Block, int]:
         kind = self._kind(at)
         line = self._lines[at]
+        if self._is_underlined(at):
+            return self._underlined(at), at + 2
         if kind in {"heading", "whole_title"}:
             return self._heading(at), at + 1
         if kind in {"code", "comment"}:
@@ -175,11 +230,33 @@ class _Reader:
             return Block(*self._span(at, after), WHOLE), after
         return self._list(at) if kind == _ITEM else self._paragraph(at)
 
+    def _is_underlined(self, at: int) -> bool:
+        """Whether a line is a title with a line of signs below it, about as long."""
+        text, under = (self._lines[place].text if place < len(self._lines) else b"" for place in (at, at + 1))
+        return (
+            under[:1] in (self._rules.underlines or b"\0")
+            and _UNDERLINE.match(under) is not None
+            and self._kind(at) is None
+            and text[:1] not in {b" ", b"\t"}
+            and re.search(rb"\w", text) is not None
+            and abs(len(decoded(text)) - len(under)) <= _TITLE_SIGNS
+        )
+
+    def _underlined(self, at: int) -> Block:
+        line, under = self._lines[at], self._lines[at + 1]
+        self.marks.append((under.start, under.end))
+        return self._titled(line.start, under.end, self._rules.underlines.index(under.text[:1]), line.text)
+
+    def _titled(self, start: int, end: int, rank: int, text: bytes) -> Block:
+        title = decoded(self.names.filled(text)).strip()
+        self.headings.append((start, "-".join(re.findall(r"\w+", title.lower()))))
+        return Block(start, end, HEADING, heading=Heading(rank, title))
+
     def _heading(self, at: int) -> Block:
         line = self._lines[at]
         match = self._rules.line.match(line.text)
         groups = {} if match is None else match.groupdict()
-        title = decoded(groups.get("title") or groups.get("whole_title") or b"").strip()
+        title = groups.get("title") or groups.get("whole_title") or b""
         if match is not None and groups.get("whole_title"):
             self.marks.append((line.start, line.start + match.start("whole_title")))
         elif match is not None and groups.get("state") is not None:
@@ -187,8 +264,7 @@ class _Reader:
                 (line.start + first, line.start + last) for first, last in map(match.span, ("state", "tags"))
             ]
         rank = len(groups["heading"]) - self._rules.top + 1 if groups.get("heading") else 0
-        self.headings.append((line.start, "-".join(re.findall(r"\w+", title.lower()))))
-        return Block(line.start, line.end, HEADING, heading=Heading(max(rank, 0), title))
+        return self._titled(line.start, line.end, max(rank, 0), title)
 
     def _closing(self, at: int) -> int:
         """The line after what closes what a line opens; after the last one where nothing does."""
@@ -233,7 +309,12 @@ class _Reader:
         return self._kind(at) == _ITEM or (self._kind(at) is None and self._lines[at].text[:1] in b" \t")
 
     def _paragraph(self, at: int) -> tuple[Block, int]:
-        after = self._while(at + 1, lambda other: bool(self._lines[other].text) and self._kind(other) in {None, _ITEM})
+        after = self._while(
+            at + 1,
+            lambda other: (
+                bool(self._lines[other].text) and self._kind(other) in {None, _ITEM} and not self._is_underlined(other)
+            ),
+        )
         return Block(*self._span(at, after), PARAGRAPH), after
 
     def _while(self, at: int, holds: Callable[[int], bool]) -> int:

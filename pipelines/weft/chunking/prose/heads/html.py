@@ -75,7 +75,7 @@ class HtmlHeads:
             first = self._source.find(b"\n", self._code, start) + 1
             if self._language:
                 fence = f"```{self._language}"
-                self.fences.append((self._code, fence))
+                self.fences += [(self._code, fence), (start, "```")]
                 self._all += [Head(first, end, fence)] if first else []
             self._code = self._wrapped = None
         elif not closes and self._language is None:
