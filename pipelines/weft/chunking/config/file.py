@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from weft.chunking.config.directives import directive_entries
 from weft.chunking.config.entries import LINE, Entry, Open, Scanner, closed, json_entries
 from weft.chunking.config.yaml import yaml_documents, yaml_entries
 from weft.chunking.prose.text import chunk_text
@@ -241,9 +242,15 @@ LINE_SCANNERS: Mapping[str, Scanner] = {
 _MOST_BYTES = 1_000_000  # of a file whose structure is looked for; what is larger holds data, and is cut into lines
 _BYTES_PER_TOKEN = 32  # more than tokens of configuration have: what is longer than so many bytes need not be counted
 _FILE = "file"
+_REMARK = "remark"  # what no key stands below
 _DEEPEST_LEVEL = 2
 
-SCANNERS: Mapping[str, Scanner] = {**LINE_SCANNERS, "json": json_entries, "yaml": yaml_entries}
+SCANNERS: Mapping[str, Scanner] = {
+    **LINE_SCANNERS,
+    "directives": directive_entries,
+    "json": json_entries,
+    "yaml": yaml_entries,
+}
 """How each notation is read; others are cut into windows of lines."""
 
 _PACKAGE_UNITS = {
@@ -400,15 +407,15 @@ def _rest(head: ParsedUnit, start: int, end: int, entries: Sequence[Entry]) -> P
 
 
 def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
-    names = (*outer, entry.key)
+    names = (*outer, *filter(None, [entry.key]))
     paths = ["/".join(f"key:{name}" for name in names[:depth]) for depth in range(len(names), 0, -1)]
     return ParsedUnit(
         start=entry.start,
         end=entry.end,
-        path=paths[0],
+        path=paths[0] if entry.key else "/".join((*paths[:1], _REMARK)),
         kind=file.kinds if entry.own else "key",
-        level=min(len(names), _DEEPEST_LEVEL),
-        parents=(*paths[1:], _FILE),
+        level=min(len(outer) + 1, _DEEPEST_LEVEL),
+        parents=(*(paths[1:] if entry.key else paths), _FILE),
         context=PATH_SEPARATOR.join(outer),
         part_context=PATH_SEPARATOR.join(names),
         part_kind="keys",
@@ -444,7 +451,7 @@ def schema_of(uri: str, language: str | None, source: bytes) -> str | None:
         return "package"
     if name == "pyproject.toml":
         return "pyproject"
-    if language in {"dockerfile", "gomod"}:
+    if language in {"directives", "dockerfile", "gomod"}:
         return language
     if language != "yaml":
         return None
@@ -468,6 +475,10 @@ def _resource(source: bytes, document: Entry) -> Entry:
     return replace(document, key="/".join(names) or "document", own=True)
 
 
+def _with_blocks(entry: Entry) -> Entry:
+    return replace(entry, children=tuple(replace(child, own=child.container) for child in entry.children))
+
+
 def _with_services(entry: Entry) -> Entry:
     if entry.key != "services":
         return entry
@@ -476,6 +487,7 @@ def _with_services(entry: Entry) -> Entry:
 
 _UNITS: Mapping[str | None, Callable[[Entry], Entry]] = {
     "compose": _with_services,
+    "directives": _with_blocks,
     "package": lambda entry: replace(entry, own=entry.key in _PACKAGE_UNITS),
     **dict.fromkeys(("dockerfile", "gomod", "pyproject"), lambda entry: replace(entry, own=entry.container)),
 }

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from weft.chunking.config.directives import is_of_directives
 from weft.chunking.paper.json_layouts import paper_from_json
 from weft.chunking.paper.paper import MARKDOWN, is_paper, paper_facts
+from weft.chunking.units.splitting import encoded
 from weft.domain.documents import COMMITTED_AT, ContentType, Document, Domain, Rejection
 from weft.ingestion.git.safe_files import VANISHED, UnreadableError, read_bytes
 from weft.ingestion.git.times import Commit
@@ -64,7 +66,7 @@ _CODE = {
 }
 _CONFIGURATION = {
     "hcl": "hcl tf tfvars",
-    "ini": "ini cfg conf properties env editorconfig service desktop",
+    "ini": "ini cfg cnf conf htaccess properties env editorconfig service desktop",
     "json": "json json5 jsonc ipynb webmanifest",
     "make": "mk mak",
     "toml": "toml",
@@ -80,6 +82,9 @@ _CONFIGURATION_NAMES = {
     **dict.fromkeys(("pipfile", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock"), "toml"),
     **dict.fromkeys(("pipfile.lock", "composer.lock", ".watchmanconfig"), "json"),
     **dict.fromkeys((".clang-format", ".clang-tidy", "pubspec.lock"), "yaml"),
+    **dict.fromkeys(
+        (".htaccess", "caddyfile", "fstab", "login.defs", "ssh_config", "sshd_config", "sudoers", "torrc"), "ini"
+    ),
     **dict.fromkeys((".env", ".flake8", ".coveragerc", ".gitconfig", ".gitmodules", ".npmrc", ".pylintrc"), "ini"),
 }
 _EITHER_NAMES = {".babelrc", ".eslintrc", ".prettierrc", ".stylelintrc", ".swcrc"}  # JSON, or YAML
@@ -152,6 +157,10 @@ def _structured(language: str, text: str) -> FileKind:
         return _CONVERSATION
     if language == "json" and paper_as_markdown(text):
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "json")
+    if language == "ini" and text[:_LOOKED_AT].lstrip().startswith(("<?xml", "<!DOCTYPE")):
+        language = "xml"
+    elif language == "ini" and is_of_directives(encoded(text[:_LOOKED_AT])):
+        language = "directives"
     return FileKind(ContentType.CONFIGURATION, Domain.CODE, language)
 
 
