@@ -23,8 +23,8 @@ Cutter = Callable[[bytes, int, int], Iterable[int]]
 _SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+(?![a-z\s])|\xe3\x80\x82|\xef\xbc[\x81\x9f]|\n[ \t\r]*\n\s*")
 # What ends in a full stop and does not end a sentence, read backwards from that full stop: initials, abbreviations.
 _ABBREVIATION = re.compile(
-    rb"(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
-    rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ecs?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
+    rb"(?:\A|\n)[ \t]*\d{1,3}$|(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
+    rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ec[st]?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LONGEST_ABBREVIATION = 8  # bytes, with the blank before it
