@@ -15,8 +15,8 @@ from weft.domain.documents import ContentType, Document, Domain
 
 SIZES = ChunkSizes(max_tokens=80, target_tokens=60, min_tokens=8, overlap_tokens=12)
 FAQ = "BIRD FAQ\n\n" + "".join(
-    f"{number}. How do I count birds on a day with number {number}?\n\n   Take the list of that day, Sect. {number}, and"
-    "\n   count the lines. If there is no list, ask the\n   warden, who keeps a copy.\n\n"
+    f"{number}. How do I count birds on a day with number {number}?\n\n   Take the list of that day, Sect. {number}, "
+    "and\n   count the lines. If there is no list, ask the\n   warden, who keeps a copy.\n\n"
     for number in range(1, 20)
 )
 OPTIONS = "OPTIONS\n\n" + "".join(

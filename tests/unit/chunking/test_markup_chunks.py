@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import Link, LinkKind
+from weft.ingestion.sources.files import kind_of
 
 SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=3, overlap_tokens=5)
 
@@ -258,3 +261,67 @@ def test_names_of_asciidoc_are_shown_as_what_they_stand_for() -> None:
     assert "See https://e.org/docs of Gannet 2, {unknown}." in chunk.text
     assert "----\n{product}\n----" in chunk.text
     assert "ifdef" not in chunk.text
+
+
+CORPUS = Path(__file__).parents[2] / "support/corpus/markup"
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "paths", "shown_words", "hidden"),
+    [
+        (
+            "man",
+            "gannet.1",
+            {("GANNET", "NAME"), ("GANNET", "OPTIONS"), ("GANNET", "OPTIONS", "Of birds")},
+            ["gannet - counts birds", "These are all:", "--port", "-q", "Is 'quiet'."],
+            ["\\f", ".TP", ".BR", "remark"],
+        ),
+        (
+            "man",
+            "gannet.8",
+            {("GANNET", "NAME"), ("GANNET", "OPTIONS")},
+            ["gannet", "-p port", "Listens."],
+            [".It", "Fl", ".Bl"],
+        ),
+        (
+            "pod",
+            "Gannet.pod",
+            {("NAME",), ("NAME", "Methods of Gannet::Bird")},
+            ["counts birds", "new", "Makes <one>, see the list."],
+            ["=item", "=over", "C<", "<b>x"],
+        ),
+        (
+            "docbook",
+            "birds.docbook",
+            {("Birds", "Starting"), ("Birds", "Starting", "Stopping")},
+            ["Run gannet, see", "gannet start", "--force", "By force."],
+            ["<", "hidden"],
+        ),
+    ],
+    ids=["man", "mdoc", "pod", "docbook"],
+)
+def test_manuals_are_read_by_their_headings(
+    language: str, name: str, paths: set[tuple[str, ...]], shown_words: list[str], hidden: list[str]
+) -> None:
+    """ING-6, ING-40: what readers see of manual pages, POD and DocBook, without its marks."""
+    text = (CORPUS / name).read_text()
+    assert kind_of(name, text).language == language
+    chunks = chunks_of(text, language)
+    assert {chunk.heading_path for chunk in chunks} == paths
+    whole = "\n".join(chunk.text for chunk in chunks)
+    assert all(words in whole for words in shown_words)
+    assert not any(mark in whole for mark in hidden)
+
+
+def test_drawers_of_org_are_left_out_and_tags_are_facts() -> None:
+    """ING-40: whatever they are called; one that nothing closes takes nothing with it."""
+    text = (
+        "* Birds :coast:urgent:\n:LOGBOOK:\nCLOCK: [2020-01-01]\n:END:\nText.\n\n** Lost\n:PROPERTIES:\nStill here.\n"
+        "\n** Last\nThe end.\n"
+    )
+    chunks = chunks_of(text, "org")
+    whole = "\n".join(chunk.text for chunk in chunks)
+    assert "CLOCK" not in whole
+    assert ":coast:" not in whole
+    assert all(words in whole for words in ("Text.", "Still here.", "The end."))
+    assert chunks[0].attributes["tags"] == "coast urgent"

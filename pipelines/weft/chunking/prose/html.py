@@ -10,7 +10,8 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -37,21 +38,77 @@ TOKEN = re.compile(
     rb"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,60}+)(?P<rest>(?:[^<>\"']++|\"[^\"]{0,4000}+\"|'[^']{0,4000}+'){0,200}+)>"
     rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
 )
-_ATTRIBUTE = re.compile(r"(?<!\S)(id|name|href|class|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"(?<!\S)(id|name|href|class|alt|xml:id|url|linkend|xlink:href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))",
+    re.IGNORECASE,
+)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _HIDDEN = frozenset(
     {"button", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
 )
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _LISTS = frozenset({"ul", "ol", "dl"})
-_ITEMS = frozenset({"li", "dt"})
+_ITEMS = {"ul": "li", "ol": "li", "dl": "dt"}
 _CELLS = frozenset({"td", "th"})
 _WHOLE = frozenset({"table", "pre"})
 
 
-def html_outline(source: bytes) -> Outline:
-    """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it."""
-    reader = _Reader(source)
+Names = Callable[[str, bool], str]
+"""An element of HTML for one that a tag opens or closes."""
+
+_SECTION_NAMES = (
+    "article appendix book chapter part preface refentry refsect1 refsect2 refsect3 refsection sect1 sect2 sect3 sect4 "
+    "sect5 section glossary bibliography"
+)
+_SECTIONS = frozenset(_SECTION_NAMES.split())
+_LIKE_HTML = {
+    "pre": "programlisting screen literallayout synopsis cmdsynopsis funcsynopsis",
+    "ul": "itemizedlist orderedlist simplelist procedure calloutlist substeps",
+    "li": "listitem member step callout",
+    "dl": "variablelist glosslist",
+    "dt": "varlistentry glossentry",
+    "table": "table informaltable",
+    "tr": "row",
+    "td": "entry",
+    "thead": "thead",
+    "p": "para simpara formalpara note tip warning caution important term refpurpose abstract info bookinfo "
+    "articleinfo refnamediv refsynopsisdiv example figure qandaset sidebar blockquote",
+    "a": "link xref ulink",
+    "script": "indexterm remark",
+}
+_LIKE: Mapping[str, str] = {name: like for like, names in _LIKE_HTML.items() for name in names.split()}
+
+
+class _OfDocbook:
+    """Elements of DocBook: a title is a heading as deep as its section, or a paragraph in anything else."""
+
+    def __init__(self) -> None:
+        self._within: list[str] = []
+        self._title = ""
+
+    def __call__(self, name: str, closes: bool) -> str:
+        name = name.rpartition(":")[2]
+        if name in {"title", "refentrytitle"}:
+            if not closes:
+                depth = sum(each in _SECTIONS for each in self._within)
+                told = not self._within or self._within[-1] in _SECTIONS or self._within[-1].endswith(("info", "meta"))
+                self._title = f"h{min(max(depth, 1), 6)}" if told else "p"
+            return self._title or "p"
+        if name in _SECTIONS or _LIKE.get(name) in {"p", "table"} or name.endswith(("info", "meta")):
+            if not closes:
+                self._within.append(name)
+            elif name in self._within:
+                del self._within[len(self._within) - 1 - self._within[::-1].index(name) :]
+            return _LIKE.get(name, "section")
+        return _LIKE.get(name, "span")
+
+
+def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name, _closes: name) -> Outline:
+    """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it.
+
+    `names` tells elements of another language by those of HTML that they are like.
+    """
+    reader = _Reader(source, names())
     reader.read()
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
     characters = {start: character(source[start:end]) for start, end in reader.entities}
@@ -77,7 +134,7 @@ def character(entity: bytes) -> bytes:
 class _Reader:
     """Reads the tokens of one page."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, names: Names) -> None:
         self.blocks: list[Block] = []
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
@@ -85,6 +142,7 @@ class _Reader:
         self.tags: list[tuple[int, int, str]] = []
         self.entities: list[Span] = []
         self._source = source
+        self._names = names
         self._start: int | None = None  # where the next block begins, at its outermost tag
         self._inked = False  # whether that has text already
         self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
@@ -99,6 +157,7 @@ class _Reader:
             self._text(at, token.start())
             at = token.end()
             name = decoded(token["name"] or b"").lower()
+            name = name and self._names(name, bool(token["end"]))
             if token["comment"] or (not token["end"] and _is_hidden(name, token["rest"])):
                 at = self._skipped(token, b"-->" if token["comment"] else b"</" + token["name"], absent)
                 self.tags.append((token.start(), at, name))
@@ -165,7 +224,7 @@ class _Reader:
             self._depth += -1 if closes else 1
             if self._depth == 0:
                 self._close(token.end())
-        elif self._depth == 1 and name in _ITEMS and not closes:
+        elif self._depth == 1 and name == _ITEMS.get(self._open or "") and not closes:
             self._items.append(token.start())
 
     def _close(self, end: int) -> None:
@@ -209,10 +268,10 @@ class _Reader:
             return
         for match in _ATTRIBUTE.finditer(decoded(token["rest"])):
             key, value = match[1].lower(), html.unescape(match[2] or match[3] or match[4] or "").strip()
-            if key == "id" or (key == "name" and name == "a"):
+            if key in {"id", "xml:id"} or (key == "name" and name == "a"):
                 self.anchors.append((token.start(), value))
-            elif key == "href" and name == "a":
-                target = unquote(value)
+            elif key in {"href", "url", "linkend", "xlink:href"} and name == "a":
+                target = f"#{value}" if key == "linkend" else unquote(value)
                 if target.strip("#") and not _ELSEWHERE.match(target):
                     self.links.append((token.start(), Link(LinkKind.REFERENCES, target)))
 
@@ -261,3 +320,7 @@ def separators(
         if apart and not blank:
             separators[start] = apart
     return separators
+
+
+docbook_outline = partial(html_outline, names=_OfDocbook)
+"""The same of DocBook."""

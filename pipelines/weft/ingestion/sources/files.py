@@ -31,6 +31,7 @@ from weft.ingestion.sources import transcripts
 from weft.ingestion.sources.encodings import decoded
 from weft.ingestion.sources.floods import flood_of, in_short
 from weft.ingestion.sources.items import FileItem, escaped
+from weft.ingestion.sources.markups import is_docbook, markup_of
 
 # Content type, domain and language of a file, from its name and, where that leaves it open, its content (ING-1).
 
@@ -157,6 +158,8 @@ def _structured(language: str, text: str) -> FileKind:
         return _CONVERSATION
     if language == "json" and paper_as_markdown(text):
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "json")
+    if language == "xml" and is_docbook(text):
+        return FileKind(ContentType.MARKUP, Domain.GENERAL, "docbook")
     if language == "ini" and text[:_LOOKED_AT].lstrip().startswith(("<?xml", "<!DOCTYPE")):
         language = "xml"
     elif language == "ini" and is_of_directives(encoded(text[:_LOOKED_AT])):
@@ -224,14 +227,19 @@ def _plain(lower: str, text: str) -> FileKind:
     is_chat = suffix in {"", ".txt", ".log", ".chat", ".transcript"}
     if is_chat and transcripts.recognised(text, of_a_program=suffix == ".log"):
         return _CONVERSATION
-    return FileKind(ContentType.TEXT, Domain.GENERAL, None)
+    markup = markup_of(text, may_be_notes=suffix in {"", ".txt", ".text"} or _NOTES.match(lower) is not None)
+    content_type, language = (ContentType.TEXT, None) if markup is None else markup
+    return FileKind(content_type, Domain.GENERAL, language)
 
 
+_NOTES = re.compile(r"(?:readme|changes|changelog|news|history|install|contributing|todo|hacking)\b")
 _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
     **dict.fromkeys(("rst", "rest"), _of_type(ContentType.RST)),
     **dict.fromkeys(("adoc", "asciidoc", "asc"), _of_type(ContentType.MARKUP, "asciidoc")),
     "org": _of_type(ContentType.MARKUP, "org"),
+    "pod": _of_type(ContentType.MARKUP, "pod"),
+    **dict.fromkeys(("docbook", "dbk"), _of_type(ContentType.MARKUP, "docbook")),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),
     **dict.fromkeys(_TABLE_SUFFIXES, _table),
 }
