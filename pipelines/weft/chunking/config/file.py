@@ -45,7 +45,6 @@ _DOCKER_INSTRUCTION = re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)")
 _HEREDOC = re.compile(rb"<<[-~]?[\"']?(?P<end>\w+)[\"']?")
 _GOMOD_DIRECTIVE = re.compile(rb"(?P<name>[a-z]{2,20})\b(?P<rest>[^\n]*)")
 _MAKE_RULE = re.compile(rb"(?P<name>[^\s#:=][^#:=\n]{0,200}?)[ \t]*(?:::?(?!=)|[:?+!]?=)")
-_HCL_BLOCK = re.compile(rb"(?P<name>[A-Za-z_][^\s{=]*(?:[ \t]+\"[^\"\n]*\")*)")
 _REQUIREMENT = re.compile(rb"(?P<name>[A-Za-z0-9][\w.-]*|-[^\s]+)")
 _LONGEST_VALUE = 2_000  # lines
 
@@ -219,7 +218,6 @@ _NOTATIONS = {
     "dockerfile": _Notation(
         b"#", _DOCKER_INSTRUCTION, _Script, _DOCKER_STAGE, named=lambda name: decoded(name).upper()
     ),
-    "hcl": _Notation(b"#", _HCL_BLOCK, _Script),
     "ini": _Notation(
         b"#;!",
         _INI_KEY,

@@ -54,6 +54,7 @@ _CODE = {
     "graphql": "graphql gql",
     "groovy": "groovy gradle",
     "haskell": "hs",
+    "hcl": "hcl tf tfvars",
     "html": "html htm xhtml",
     "julia": "jl",
     "kotlin": "kt kts",
@@ -66,7 +67,6 @@ _CODE = {
     "starlark": "bzl star",
 }
 _CONFIGURATION = {
-    "hcl": "hcl tf tfvars",
     "ini": "ini cfg cnf conf htaccess properties env editorconfig service desktop",
     "json": "json json5 jsonc ipynb webmanifest",
     "make": "mk mak",
