@@ -399,3 +399,14 @@ def test_a_setting_that_is_commented_out_is_named() -> None:
     text = "port 1\n\n" + "# One of two.\n# Another line.\n# maxclients 10000\n\n" + "# More " * 12 + "\nport2 2\n"
     chunks = chunks_of(text, "directives")
     assert "maxclients" in {name for chunk in chunks for name in chunk.defines}
+
+
+def test_special_targets_of_make_go_with_the_rule_below() -> None:
+    """ING-9: `.PHONY` is no rule that anybody looks for."""
+    rules = "".join(
+        f".PHONY: {name}\n# Makes {name}.\n{name}: a b c\n\techo {name} {LONG}\n\n" for name in ("all", "clean")
+    )
+    chunks = chunks_of(f"CC = gcc\n\n{rules}", "make", "Makefile")
+    assert [chunk.symbol for chunk in chunks][-2:] == ["all", "clean"]
+    assert chunks[-1].text.startswith(".PHONY: clean\n# Makes clean.\nclean:")
+    assert ".PHONY" not in {name for chunk in chunks for name in chunk.defines}

@@ -93,7 +93,7 @@ MARKDOWN = {
     "component on its line": ("<Steps>\n\n1. One\n\n</Steps>", "1. One"),
     "cells of html": ("<table><tr><td>One</td><td>Two<br>Three</td></tr></table>", "One Two Three"),
     "line break in a row": ("| a<br>b | c |\n| --- | --- |", "| a b | c |\n| --- | --- |"),
-    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "One\nTwo"),
+    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "- One\n- Two"),
     "code of html": ("Press <code>x</code>.", "Press x."),
     "heading with an id": ("# Title { #anchor }\n\nText.", "# Title\n\nText."),
     "heading with an id of kramdown": ("# Title {: #anchor .big }\n\nText.", "# Title\n\nText."),

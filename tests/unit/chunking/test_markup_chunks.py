@@ -128,10 +128,10 @@ def test_markup_is_not_shown(language: str) -> None:
 
 
 def test_words_beside_tags_stay_apart_and_characters_are_read() -> None:
-    """ING-40: `<li>one</li><li>two</li>` are two lines, cells two words, `&lt;` is a sign."""
+    """ING-40: `<li>one</li><li>two</li>` are two items, cells two words, `&lt;` is a sign."""
     text = chunks_of(HTML, "html")[0].text + chunks_of("<ul><li>one</li><li>two</li></ul>", "html")[0].text
     assert "a <b> tool" in text
-    assert "one\ntwo" in text
+    assert "- one\n- two" in text
     (row,) = {line for chunk in chunks_of(HTML, "html") for line in chunk.text.splitlines() if "cell7" in line}
     assert row == "cell7 one two"
 
@@ -325,3 +325,22 @@ def test_drawers_of_org_are_left_out_and_tags_are_facts() -> None:
     assert ":coast:" not in whole
     assert all(words in whole for words in ("Text.", "Still here.", "The end."))
     assert chunks[0].attributes["tags"] == "coast urgent"
+
+
+def test_pages_show_their_main_text() -> None:
+    """ING-31: items, the words that stand for pictures, code in fences; no navigation, whatever it is made of."""
+    page = (
+        "<html><body><nav><ul><li>Menu</li></ul></nav><div role='navigation'><div>Deep</div><p>Side</p></div>"
+        '<h1>Birds</h1><ul><li>One</li><li>Two</li></ul><p><img src="a.png" alt="A heron"> and <img alt=""></p>'
+        "<pre>x = 1\n</pre><p>After.</p><footer>Copyright</footer></body></html>"
+    )
+    (chunk,) = chunks_of(page, "html")
+    lines = [line.strip() for line in chunk.text.split("\n") if line.strip()]
+    assert lines == ["Birds", "- One", "- Two", "A heron and", "```", "x = 1", "```", "After."]
+
+
+def test_what_stands_around_the_main_text_is_left_out() -> None:
+    """ING-31: of a page that says which its main text is."""
+    page = "<body><header><p>Shop</p></header><main><h1>Birds</h1><p>Text.</p></main><div>Ads</div></body>"
+    (chunk,) = chunks_of(page, "html")
+    assert chunk.text.split() == ["Birds", "Text."]

@@ -45,6 +45,7 @@ _DOCKER_INSTRUCTION = re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)")
 _HEREDOC = re.compile(rb"<<[-~]?[\"']?(?P<end>\w+)[\"']?")
 _GOMOD_DIRECTIVE = re.compile(rb"(?P<name>[a-z]{2,20})\b(?P<rest>[^\n]*)")
 _MAKE_RULE = re.compile(rb"(?P<name>[^\s#:=][^#:=\n]{0,200}?)[ \t]*(?:::?(?!=)|[:?+!]?=)")
+_MAKE_SPECIAL = re.compile(rb"\.[A-Z][A-Z_]+[ \t]*:(?!=)")  # `.PHONY: clean` stands above the rule of that name
 _REQUIREMENT = re.compile(rb"(?P<name>[A-Za-z0-9][\w.-]*|-[^\s]+)")
 _LONGEST_VALUE = 2_000  # lines
 
@@ -68,6 +69,7 @@ class _Notation:
     continuation: Callable[[], _Continuation]
     # what opens a table, which holds the entries after it; its last group is its name
     table: re.Pattern[bytes] | None = None
+    leading: re.Pattern[bytes] | None = None  # what is said of the entry below it, as a comment is
     first_column: bool = False  # whether entries outside tables begin in the first column
     named: Callable[[bytes], str] = decoded  # A key, from its bytes
     table_named: Callable[[bytes], str] = decoded  # the name of a table, from its bytes
@@ -76,7 +78,7 @@ class _Notation:
 def _scanned(notation: _Notation, source: bytes) -> list[Entry]:
     top: list[Open] = []
     open_value = notation.continuation()
-    for start, line, pending in _content(source, notation.comments, open_value.goes_on):
+    for start, line, pending in _content(source, notation.comments, open_value.goes_on, notation.leading):
         table = notation.table.match(line) if notation.table is not None else None
         entry = notation.entry.match(line) if table is None else None
         inside = bool(top) and top[-1].container
@@ -90,7 +92,9 @@ def _scanned(notation: _Notation, source: bytes) -> list[Entry]:
     return closed(top, len(source))
 
 
-def _content(source: bytes, comments: bytes, goes_on: Callable[[bytes], bool]) -> Iterator[tuple[int, bytes, int]]:
+def _content(
+    source: bytes, comments: bytes, goes_on: Callable[[bytes], bool], leading: re.Pattern[bytes] | None = None
+) -> Iterator[tuple[int, bytes, int]]:
     """Lines that say something: where each begins, itself, and where the comments and blanks above it begin."""
     pending: int | None = None
     for match in LINE.finditer(source):
@@ -98,7 +102,7 @@ def _content(source: bytes, comments: bytes, goes_on: Callable[[bytes], bool]) -
         text = line.strip()
         if goes_on(line):
             pending = None
-        elif not text or text[0] in comments:
+        elif not text or text[0] in comments or (leading is not None and leading.match(line)):
             pending = start if pending is None else pending
         else:
             yield start, line, start if pending is None else pending
@@ -226,7 +230,7 @@ _NOTATIONS = {
         first_column=True,
         named=lambda name: decoded(_ESCAPED.sub(b"", name)),
     ),
-    "make": _Notation(b"#", _MAKE_RULE, _Script),
+    "make": _Notation(b"#", _MAKE_RULE, _Script, leading=_MAKE_SPECIAL),
     "requirements": _Notation(b"#", _REQUIREMENT, _Script),
     "toml": _Notation(b"#", _TOML_KEY, _TomlValue, _TOML_TABLE, named=_toml_name, table_named=_toml_name),
 }

@@ -44,8 +44,13 @@ _ATTRIBUTE = re.compile(
 )
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _HIDDEN = frozenset(
-    {"button", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
+    {"button", "footer", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
 )
+_NO_TEXT = re.compile(rb"\brole\s*=\s*[\"']?(?:navigation|banner|contentinfo|search)\b", re.IGNORECASE)
+_MAIN = re.compile(rb"<main\b[^<>]{0,500}>(?P<text>.*)</main\s*>", re.DOTALL | re.IGNORECASE)
+_ALT = re.compile(r"\balt\s*=\s*([\"'])([^\"'<>]*?[^\s\"'<>][^\"'<>]*)\1", re.IGNORECASE)
+_RAW = frozenset({b"script", b"style", b"title", b"iframe", b"noscript"})  # what stands in them is no element
+_BULLET = "li"
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _LISTS = frozenset({"ul", "ol", "dl"})
 _ITEMS = {"ul": "li", "ol": "li", "dl": "dt"}
@@ -109,19 +114,19 @@ def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name
     `names` tells elements of another language by those of HTML that they are like.
     """
     reader = _Reader(source, names())
-    reader.read()
+    main = _MAIN.search(source)
+    reader.read(*(main.span("text") if main else (0, len(source))))
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
-    characters = {start: character(source[start:end]) for start, end in reader.entities}
     return Outline(
         blocks=reader.blocks,
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of(reader.links),
         heads=reader.headed.heads,
-        marks=sorted([*spans, *reader.entities]),
+        marks=sorted([*spans, *reader.told]),
         instead={
             **separators(source, spans, reader.tags),
             **opened_fences(source, spans, reader.headed.fences),
-            **characters,
+            **{start: text for (start, _), text in reader.told.items()},
         },
     )
 
@@ -140,7 +145,7 @@ class _Reader:
         self.links: list[tuple[int, Link]] = []
         self.headed = HtmlHeads(source)
         self.tags: list[tuple[int, int, str]] = []
-        self.entities: list[Span] = []
+        self.told: dict[Span, bytes] = {}  # characters by name, and words that stand for pictures
         self._source = source
         self._names = names
         self._start: int | None = None  # where the next block begins, at its outermost tag
@@ -149,35 +154,51 @@ class _Reader:
         self._depth = 0  # of elements of that name
         self._items: list[int] = []
 
-    def read(self) -> None:
-        """Read all of it."""
-        source, at = self._source, 0
+    def read(self, first: int, last: int) -> None:
+        """Read a span; what stands around it is shown to nobody."""
+        source, at = self._source, first
+        self.tags.append((0, first, ""))
         absent: set[bytes] = set()  # what closes something, and comes no more
-        while token := TOKEN.search(source, at):
+        while token := TOKEN.search(source, at, last):
             self._text(at, token.start())
             at = token.end()
             name = decoded(token["name"] or b"").lower()
             name = name and self._names(name, bool(token["end"]))
             if token["comment"] or (not token["end"] and _is_hidden(name, token["rest"])):
-                at = self._skipped(token, b"-->" if token["comment"] else b"</" + token["name"], absent)
+                at = self._skipped(token, absent)
                 self.tags.append((token.start(), at, name))
             elif token["entity"]:
                 self._text(*token.span())
-                self.entities.append(token.span())
+                self.told[token.span()] = character(token.group())
+            elif name == "img" and (alt := _ALT.search(decoded(token["rest"]))):
+                self._text(*token.span())
+                self.told[token.span()] = encoded(html.unescape(alt[2]).strip())
             else:
-                self.tags.append((*token.span(), name))
+                self.tags.append((*token.span(), "p" if token["end"] and name == _BULLET else name))
                 if name:
                     self._tag(token, name)
-        self._text(at, len(source))
-        self._close(len(source))
+        self._text(at, last)
+        self._close(last)
+        self.tags.append((last, len(source), ""))
 
-    def _skipped(self, token: re.Match[bytes], closing: bytes, absent: set[bytes]) -> int:
+    def _skipped(self, token: re.Match[bytes], absent: set[bytes]) -> int:
         """Where something ends that is not read; its opening tag alone where nothing ends it."""
-        ends = -1 if closing in absent else self._source.find(closing, token.end())
-        if ends < 0:
-            absent.add(closing)
+        name = b"-->" if token["comment"] else token["name"].lower()
+        if name in absent:
             return token.end()
-        return ends + len(closing) if token["comment"] else (self._source.find(b">", ends) + 1 or len(self._source))
+        if token["comment"]:
+            ends = self._source.find(name, token.end())
+            if ends >= 0:
+                return ends + len(name)
+        depth = 1
+        for tag in re.compile(rb"<(/?)" + re.escape(name) + rb"\b[^<>]*>?", re.IGNORECASE).finditer(
+            self._source, token.end()
+        ):
+            depth += -1 if tag[1] else name not in _RAW
+            if not depth:
+                return tag.end()
+        absent.add(name)
+        return token.end()
 
     def _text(self, start: int, end: int) -> None:
         if self._inked or not (text := self._source[start:end].strip()):
@@ -278,7 +299,9 @@ class _Reader:
 
 def _is_hidden(name: str, rest: bytes | None) -> bool:
     """Whether nobody reads what an element holds; a sign beside a heading that links to it is of that kind."""
-    return (name in _HIDDEN and not (rest or b"").endswith(b"/")) or (name == "a" and b"headerlink" in (rest or b""))
+    said = rest or b""
+    hidden = name in _HIDDEN or (b"role" in said and _NO_TEXT.search(said) is not None)
+    return (hidden and not said.endswith(b"/")) or (name == "a" and b"headerlink" in said)
 
 
 def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
@@ -312,8 +335,13 @@ def separators(
             name = following.popleft()[2]
             if name in _CELLS:
                 apart = apart or b" "
-            elif name and name not in INLINE:
+            elif name == _BULLET:
+                apart = b"\n- "
+            elif name and name not in INLINE and apart != b"\n- ":
                 apart = b"\n"
+        if apart == b"\n- ":
+            separators[start] = apart[1:] if source[max(start - 1, 0) : start] in {b"\n", b""} else apart
+            continue
         beside = source[max(start - 1, 0) : start] + source[end : end + 1]
         blanks = b"\r\n" if apart == b"\n" and not tight else b" \t\r\n"
         blank = any(sign in blanks for sign in beside)

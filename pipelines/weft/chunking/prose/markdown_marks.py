@@ -413,6 +413,8 @@ def _name_of(source: bytes, mark: re.Match[bytes]) -> str:
     match = _ELEMENT.match(mark["tag"])
     name = match[1].decode().lower() if match else ""
     row = source[source.rfind(b"\n", 0, mark.start()) + 1 : mark.start()].lstrip(b"> \t")
+    if name == "li" and mark["tag"].startswith(b"</"):
+        return "p"
     return "td" if name and name not in INLINE and (name == "br" or row.startswith(b"|")) else name
 
 
