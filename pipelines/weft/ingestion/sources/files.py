@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from weft.chunking.config.directives import is_of_directives
 from weft.chunking.paper.json_layouts import paper_from_json
-from weft.chunking.paper.paper import MARKDOWN, is_paper, paper_facts
+from weft.chunking.paper.paper import LATEX, MARKDOWN, PART_OF, is_paper, paper_facts
 from weft.chunking.units.splitting import encoded
 from weft.domain.documents import COMMITTED_AT, ContentType, Document, Domain, Rejection
 from weft.ingestion.git.safe_files import VANISHED, UnreadableError, read_bytes
@@ -31,6 +31,7 @@ from weft.ingestion.sources import transcripts
 from weft.ingestion.sources.encodings import decoded
 from weft.ingestion.sources.floods import flood_of, in_short
 from weft.ingestion.sources.items import FileItem, escaped
+from weft.ingestion.sources.latex_parts import title_of_whole
 from weft.ingestion.sources.markups import is_docbook, markup_of
 
 # Content type, domain and language of a file, from its name and, where that leaves it open, its content (ING-1).
@@ -103,6 +104,7 @@ _OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|impo
 _PAGE = re.compile(r"<(?:!doctype\s|html\b|title\b|h[1-6]\b)", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{%|<\?(?:php|=)")
 _LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
+_LATEX_PART = re.compile(r"^[ \t]*\\(?:part|chapter|(?:sub){0,2}section)\b|^[ \t]*\\begin\s*\{", re.MULTILINE)
 _PAPER = re.compile(r"\"(?:abstract|body_text|sections)\"\s{0,9}:")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
 
@@ -209,8 +211,8 @@ def _of_type(content_type: ContentType, language: str | None = None) -> Callable
 
 
 def _latex(_lower: str, text: str) -> FileKind:
-    """A paper where it is a document of its own; a fragment that others include is prose."""
-    if _LATEX.search(text[:_LOOKED_AT]):
+    """A paper, or a part of one that others take in; what has no command that says so is prose."""
+    if _LATEX.search(text[:_LOOKED_AT]) or _LATEX_PART.search(text[:_LOOKED_AT]):
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "latex")
     return FileKind(ContentType.TEXT, Domain.ACADEMIC, None)
 
@@ -291,6 +293,9 @@ def read_file(item: FileItem, settings: IngestSettings, domain: Domain | None) -
         authors=(commit.author,) if commit is not None and commit.author else (),
         metadata={"folder": item.uri.rpartition("/")[0], **_later_commit(item, commit, modified_at)},
     )
+    if kind.language == LATEX and not _LATEX.search(text[:_LOOKED_AT]):
+        whole = title_of_whole(Path(item.root), item.path)
+        document = replace(document, metadata={**document.metadata, **({PART_OF: whole} if whole else {})})
     facts, rejections = _declared_facts(document, item)
     yield from rejections
     for one in facts:
