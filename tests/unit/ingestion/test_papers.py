@@ -65,7 +65,7 @@ def test_every_notation_is_cut_as_a_paper(papers: dict[str, Document]) -> None:
 def test_a_book_of_several_files_is_one(tmp_path: Path) -> None:
     """ING-35: what a file takes in, directly or through others, stands under its title; what none takes in does not."""
     files = {
-        "main.tex": "\\documentclass{book}\n\\title{On Birds}\n\\begin{document}\n\\input{chapters/intro}\n\\end{document}\n",
+        "main.tex": "\\documentclass{book}\n\\title{On Birds}\n\\begin{document}\n\\input{chapters/intro}\n",
         "chapters/intro.tex": "\\chapter{Introduction}\nBirds fly.\n\\include{chapters/deep.tex}\n% \\input{other}\n",
         "chapters/deep.tex": "\\section{Nests}\nNests are round.\n",
         "other.tex": "\\section{Left out}\nOf another time.\n",
