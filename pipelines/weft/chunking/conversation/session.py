@@ -27,10 +27,10 @@ _SENTENCE_BEGINS = re.compile(r"(?:\A|(?<=[.!?])\s+|\n+)\s*")
 _NEAR = 80  # characters at the beginning of a turn in which a sentence may name a topic
 # What people say before they name one.
 _FILLERS = (
-    r"(?:(?:oh?k(?:ay)?|so|now|well|anyway|all ?right|right|great|thanks?|thank you|thx|cool|nice|perfect|hey|hi|and|but"
-    r"|also|oh|hm+|um+|got it|good|yes|no|sure|then|i have an?|i've got an?|here's an?|just an?|an?|one|quick|completely"
-    r"|totally|slightly|entirely|let's go|let us go|can we go|could we go|let's|let us|can we|getting|going|coming)"
-    r"\W+){0,5}"
+    r"(?:(?:oh?k(?:ay)?|so|now|well|anyway|all ?right|right|great|thanks?|thank you|thx|cool|nice|perfect|hey|hi|and"
+    r"|but|also|oh|hm+|um+|got it|good|yes|no|sure|then|i have an?|i've got an?|here's an?|just an?|an?|one|quick"
+    r"|completely|totally|slightly|entirely|let's go|let us go|can we go|could we go|let's|let us|can we|getting|going"
+    r"|coming)\W+){0,5}"
 )
 _PICTURE = "[shares image: "
 
