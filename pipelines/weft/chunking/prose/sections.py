@@ -25,6 +25,8 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
     A section stays whole up to the target; a longer one is cut into its special blocks and long paragraphs, and runs
     of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum.
     """
+    facts = SourceFacts(links=outline.links, marks=outline.marks, instead=outline.instead)
+    text = _ShownText(document.text, text, facts)
     sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
     units = [
         _annotated(part, outline, text.source)
@@ -32,9 +34,18 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
-    return assemble(
-        document, text, units, SourceFacts(links=outline.links, marks=outline.marks, instead=outline.instead)
-    )
+    return assemble(document, text, units, facts)
+
+
+class _ShownText(SizedText):
+    """A text of which readers do not see the marks: a page is as long as what it says."""
+
+    def __init__(self, whole: str, text: SizedText, facts: SourceFacts) -> None:
+        super().__init__(whole, text.sizes, text.count)
+        self._facts = facts
+
+    def shown(self, start: int, end: int) -> bytes:
+        return self._facts.shown(self.source, start, end)
 
 
 @dataclass(frozen=True, slots=True)

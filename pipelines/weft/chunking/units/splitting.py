@@ -132,12 +132,16 @@ class TokenMeter:
         """Exact number of tokens of a span."""
         span = (start, end)
         if span not in self._spans:
-            self._spans[span] = self.count(decoded(self.source[start:end]))
+            self._spans[span] = self.count(decoded(self.shown(start, end)))
         return self._spans[span]
+
+    def shown(self, start: int, end: int) -> bytes:
+        """What of a span readers see: all of it."""
+        return self.source[start:end]
 
     def fits(self, start: int, end: int, limit: int) -> bool:
         """Whether a span has at most `limit` tokens."""
-        return end - start <= limit or self.tokens(start, end) <= limit
+        return len(self.shown(start, end)) <= limit or self.tokens(start, end) <= limit
 
     def of_context(self, context: str) -> int:
         """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
