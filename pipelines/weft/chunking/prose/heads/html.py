@@ -75,8 +75,7 @@ class HtmlHeads:
             first = self._source.find(b"\n", self._code, start) + 1
             fence = f"```{self._language or ''}"
             self.fences += [(self._code, fence), (start, "```")]
-            if self._language:
-                self._all += [Head(first, end, fence)] if first else []
+            self._all += [Head(first, end, fence)] if first else []
             self._code = self._wrapped = None
         elif not closes and self._language is None:
             self._language = language_of(decoded(self._source[start:end]), own=True)
