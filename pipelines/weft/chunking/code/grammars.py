@@ -292,7 +292,7 @@ def grammar_of(language: str) -> Grammar | None:
     if language in GRAMMARS or language in _WRITTEN_AS_PAGES:
         return GRAMMARS.get(language)
     try:
-        grammar = get_language(language)  # type: ignore[arg-type]  # a name that it does not know is refused
+        grammar = get_language(language)  # a name that it does not know is refused
     except LookupError:
         return None
     numbers = range(grammar.node_kind_count)

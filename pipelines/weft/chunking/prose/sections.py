@@ -47,6 +47,9 @@ class _ShownText(SizedText):
     def shown(self, start: int, end: int) -> bytes:
         return self._facts.shown(self.source, start, end)
 
+    def length(self, start: int, end: int) -> int:
+        return len(self.shown(start, end))
+
 
 @dataclass(frozen=True, slots=True)
 class _Section:

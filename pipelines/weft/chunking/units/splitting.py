@@ -139,9 +139,13 @@ class TokenMeter:
         """What of a span readers see: all of it."""
         return self.source[start:end]
 
+    def length(self, start: int, end: int) -> int:
+        """Bytes of what readers see of a span: at least the number of its tokens."""
+        return end - start
+
     def fits(self, start: int, end: int, limit: int) -> bool:
         """Whether a span has at most `limit` tokens."""
-        return len(self.shown(start, end)) <= limit or self.tokens(start, end) <= limit
+        return self.length(start, end) <= limit or self.tokens(start, end) <= limit
 
     def of_context(self, context: str) -> int:
         """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""
