@@ -73,8 +73,8 @@ def _kind(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
     if node.type in grammar.exported and _is_exported(node_chain, tree):
         return grammar.exported[node.type] if tree.holds_functions(node.start_byte, node.end_byte) else ""
     kind = grammar.types.get(node.type, "")
-    said = (child.type for child in node.children if child.type in grammar.kinds) if kind and grammar.kinds else ()
-    return next(iter(said), kind)
+    words = (child.type for child in node.children if child.type in grammar.kinds) if kind and grammar.kinds else ()
+    return next(iter(words), kind)
 
 
 def _is_prototype(node_chain: Sequence[Node], grammar: Grammar) -> bool:

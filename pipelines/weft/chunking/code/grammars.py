@@ -312,6 +312,5 @@ def grammar_of(language: str) -> Grammar | None:
         binders={},
         bound=frozenset(),
         named_by=nodes("identifier name") & frozenset(kinds),
-        facts="".join(f"({kind}) @{name}\n" for name, found in captures.items() for kind in found)
-        or "(ERROR) @comment",
+        facts="".join(f"({kind}) @{name}\n" for name, some in captures.items() for kind in some) or "(ERROR) @comment",
     )

@@ -96,8 +96,8 @@ class _OfDocbook:
         if name in {"title", "refentrytitle"}:
             if not closes:
                 depth = sum(each in _SECTIONS for each in self._within)
-                told = not self._within or self._within[-1] in _SECTIONS or self._within[-1].endswith(("info", "meta"))
-                self._title = f"h{min(max(depth, 1), 6)}" if told else "p"
+                heads = not self._within or self._within[-1] in _SECTIONS or self._within[-1].endswith(("info", "meta"))
+                self._title = f"h{min(max(depth, 1), 6)}" if heads else "p"
             return self._title or "p"
         if name in _SECTIONS or _LIKE.get(name) in {"p", "table"} or name.endswith(("info", "meta")):
             if not closes:
@@ -122,11 +122,11 @@ def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of(reader.links),
         heads=reader.headed.heads,
-        marks=sorted([*spans, *reader.told]),
+        marks=sorted([*spans, *reader.replaced]),
         instead={
             **separators(source, spans, reader.tags),
             **opened_fences(source, spans, reader.headed.fences),
-            **{start: text for (start, _), text in reader.told.items()},
+            **{start: text for (start, _), text in reader.replaced.items()},
         },
     )
 
@@ -145,7 +145,7 @@ class _Reader:
         self.links: list[tuple[int, Link]] = []
         self.headed = HtmlHeads(source)
         self.tags: list[tuple[int, int, str]] = []
-        self.told: dict[Span, bytes] = {}  # characters by name, and words that stand for pictures
+        self.replaced: dict[Span, bytes] = {}  # characters by name, and words that stand for pictures
         self._source = source
         self._names = names
         self._start: int | None = None  # where the next block begins, at its outermost tag
@@ -169,10 +169,10 @@ class _Reader:
                 self.tags.append((token.start(), at, name))
             elif token["entity"]:
                 self._text(*token.span())
-                self.told[token.span()] = character(token.group())
+                self.replaced[token.span()] = character(token.group())
             elif name == "img" and (alt := _ALT.search(decoded(token["rest"]))):
                 self._text(*token.span())
-                self.told[token.span()] = encoded(html.unescape(alt[2]).strip())
+                self.replaced[token.span()] = encoded(html.unescape(alt[2]).strip())
             else:
                 self.tags.append((*token.span(), "p" if token["end"] and name == _BULLET else name))
                 if name:
@@ -299,9 +299,9 @@ class _Reader:
 
 def _is_hidden(name: str, rest: bytes | None) -> bool:
     """Whether nobody reads what an element holds; a sign beside a heading that links to it is of that kind."""
-    said = rest or b""
-    hidden = name in _HIDDEN or (b"role" in said and _NO_TEXT.search(said) is not None)
-    return (hidden and not said.endswith(b"/")) or (name == "a" and b"headerlink" in said)
+    attributes = rest or b""
+    hidden = name in _HIDDEN or (b"role" in attributes and _NO_TEXT.search(attributes) is not None)
+    return (hidden and not attributes.endswith(b"/")) or (name == "a" and b"headerlink" in attributes)
 
 
 def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:

@@ -81,8 +81,8 @@ def _given(source: bytes) -> Mapping[bytes, bytes]:
 
 def _names(text: bytes, given: Mapping[bytes, bytes]) -> Iterator[tuple[Span, bytes]]:
     for match in _NAMED.finditer(text):
-        if (told := given.get(match["name"].lower())) is not None:
-            yield match.span(), told
+        if (replacement := given.get(match["name"].lower())) is not None:
+            yield match.span(), replacement
 
 
 ORG = LineRules(
@@ -135,12 +135,13 @@ def _roff_signs(text: bytes) -> Iterator[tuple[Span, bytes]]:
         at = line.start("words") + len(line["words"]) - len(line["words"].lstrip())
         yield (line.start(), at), b"-" if line["macro"] == b"Fl" else b""
         for word in _WORD.finditer(text, at, line.end()):
-            told = word.group().strip()
-            if told in _CALLABLE:
-                yield word.span(), b"-" if told == b"Fl" else b""
-            elif told[:1] == b'"' or told[-1:] == b'"':
+            replacement = word.group().strip()
+            if replacement in _CALLABLE:
+                yield word.span(), b"-" if replacement == b"Fl" else b""
+            elif replacement[:1] == b'"' or replacement[-1:] == b'"':
                 yield from (
-                    ((word.start() + each.start(), word.start() + each.end()), b"") for each in _QUOTE.finditer(told)
+                    ((word.start() + each.start(), word.start() + each.end()), b"")
+                    for each in _QUOTE.finditer(replacement)
                 )
     for sign in _ESCAPE.finditer(text):
         yield sign.span(), _ESCAPED.get(sign["name"].strip(b"*([]"), b"").replace(b"\xa0", b" ")
@@ -198,8 +199,8 @@ POD = LineRules(
 def filled(text: bytes, signs: Callable[[bytes], Iterator[tuple[Span, bytes]]]) -> bytes:
     """A text with what is shown for its signs."""
     parts, at = [], 0
-    for (start, end), told in sorted(signs(text)):
+    for (start, end), replacement in sorted(signs(text)):
         if start >= at:
-            parts += [text[at:start], told]
+            parts += [text[at:start], replacement]
             at = end
     return b"".join([*parts, text[at:]])

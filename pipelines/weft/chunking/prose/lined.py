@@ -75,9 +75,9 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
 def _apart(signs: Iterable[tuple[Span, bytes]]) -> Iterator[tuple[Span, bytes]]:
     """Signs in order, without those inside others."""
     done = 0
-    for (start, end), told in sorted(signs):
+    for (start, end), replacement in sorted(signs):
         if start >= done:
-            yield (start, end), told
+            yield (start, end), replacement
             done = end
 
 

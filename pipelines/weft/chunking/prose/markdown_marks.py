@@ -149,24 +149,24 @@ def shown_of(given: bytes, *, tab: bool = False) -> bytes:
         >>> shown_of(b' title="Why?" icon="bird"'), shown_of(b' value="mac"', tab=True), shown_of(b' tip="There"')
         (b'Why? ', b'mac ', b'(There) ')
     """
-    found = {match["name"]: _value(match) for match in _GIVEN.finditer(given)}
-    titles = [value for name, value in found.items() if name in _TITLES and value]
-    titles = titles or list(filter(None, [found.get(b"value")] if tab else []))
+    values = {match["name"]: _value(match) for match in _GIVEN.finditer(given)}
+    titles = [value for name, value in values.items() if name in _TITLES and value]
+    titles = titles or list(filter(None, [values.get(b"value")] if tab else []))
     like = [
         name if name == b"required" else b"default " + value if name == b"default" else value
-        for name, value in found.items()
+        for name, value in values.items()
         if name in _LIKE and value != b"false" and (value or name == b"required")
     ]
     if like and titles:
         titles[0] += b" (" + b", ".join(like) + b"):"
-    aside = [b"(" + found[b"tip"] + b")"] if found.get(b"tip") else []
-    told = b". ".join(titles) if not like else b" ".join(titles)
-    return b" ".join(filter(None, [told, *aside])) + (b" " if titles or aside else b"")
+    aside = [b"(" + values[b"tip"] + b")"] if values.get(b"tip") else []
+    replaced = b". ".join(titles) if not like else b" ".join(titles)
+    return b" ".join(filter(None, [replaced, *aside])) + (b" " if titles or aside else b"")
 
 
 def _value(match: re.Match[bytes]) -> bytes:
-    told = match["quoted"] or match["single"] or match["braced"] or b""
-    return b" ".join(told.split())
+    replaced = match["quoted"] or match["single"] or match["braced"] or b""
+    return b" ".join(replaced.split())
 
 
 def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] = ()) -> Marks:
@@ -178,7 +178,7 @@ def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] 
     apart = separators(source, spans, reader.tags, tight=True)
     outside = {
         span: text
-        for span, text in reader.told.items()
+        for span, text in reader.replaced.items()
         if (at := bisect_right(starts, span[0])) == 0 or spans[at - 1][1] <= span[0]
     }
     return Marks(sorted([*spans, *outside]), {**apart, **{start: text for (start, _), text in outside.items()}})
@@ -286,7 +286,7 @@ class _Reader:
 
     def __init__(self, source: bytes) -> None:
         self.tags: list[tuple[int, int, str]] = []
-        self.told: dict[Span, bytes] = {}  # what is shown in place of characters by name, and of components
+        self.replaced: dict[Span, bytes] = {}  # what is shown in place of characters by name, and of components
         self._source = source
         self._directives: list[bytes] = []
         self._fence: bytes | None = None  # what opened code that the parser takes for text
@@ -330,13 +330,13 @@ class _Reader:
                 else:
                     absent.add(closing)
             elif mark["entity"]:
-                self.told[mark.span()] = character(mark.group())
-            elif mark["given"] and (told := shown_of(mark["given"], tab=mark["element"].startswith(b"Tab"))):
+                self.replaced[mark.span()] = character(mark.group())
+            elif mark["given"] and (replaced := shown_of(mark["given"], tab=mark["element"].startswith(b"Tab"))):
                 # What a parameter is stands before its description; other titles on a line of their own.
-                if told.endswith(b": "):
+                if replaced.endswith(b": "):
                     position += len(source[position:end]) - len(source[position:end].lstrip())
-                self.told[mark.start(), position] = (
-                    told.rstrip() if source[position : position + 1] in b"\r\n" else told
+                self.replaced[mark.start(), position] = (
+                    replaced.rstrip() if source[position : position + 1] in b"\r\n" else replaced
                 )
             else:
                 if mark["tag"]:
