@@ -126,12 +126,24 @@ UNITS = {
     ),
     "rust": lambda name: f"/// Does.\n#[inline]\nfn {name}(a: u8) -> u8 {{\n    a\n}}\n\n",
     "c": lambda name: f"/* Does. */\nstatic int\n{name}(int a)\n{{\n    return a;\n}}\n\n",
+    "cuda": lambda name: f"// Does.\n__global__ void {name}(int *a) {{\n  a[0] = 1;\n}}\n\n",
+    "csharp": lambda name: f"/// Does.\nclass {name} {{\n  int Get() {{\n    return 1;\n  }}\n}}\n\n",
+    "kotlin": lambda name: f"/** Does. */\nfun {name}(a: Int): Int {{\n    return a\n}}\n\n",
+    "ruby": lambda name: f"# Does.\ndef {name}(a)\n  a\nend\n\n",
+    "swift": lambda name: f"/// Does.\nfunc {name}(a: Int) -> Int {{\n    return a\n}}\n\n",
+    "scala": lambda name: f"/** Does. */\nobject {name} {{\n  def get = 1\n}}\n\n",
+    "bash": lambda name: f"# Does.\n{name}() {{\n  echo 1\n}}\n\n",
+    "lua": lambda name: f"-- Does.\nlocal function {name}(a)\n  return a\nend\n\n",
+    "sql": lambda name: f"-- Holds.\nCREATE TABLE {name} (\n  a integer\n);\n\n",
+    "proto": lambda name: f"// Holds.\nmessage {name} {{\n  string a = 1;\n}}\n\n",
+    "hcl": lambda name: f'# Holds.\nresource "a" "{name}" {{\n  b = 1\n}}\n\n',
+    "graphql": lambda name: f"# Holds.\ntype {name} {{\n  a: ID\n}}\n\n",
     "cpp": lambda name: f"// Does.\ntemplate <class T>\nint S::{name}(T a) {{\n  return a;\n}}\n\n",
 }
 NAMES = st.lists(st.sampled_from([f"name_{number}" for number in range(12)]), min_size=1, max_size=5, unique=True)
 
 
-@pytest.mark.parametrize("language", GRAMMARS)
+@pytest.mark.parametrize("language", sorted(GRAMMARS.keys() - {"php"}))  # a file of PHP begins with its tag
 @given(names=NAMES, at=st.integers(0, 5))
 @settings(max_examples=15)
 def test_identities_survive_edits_elsewhere(language: str, names: list[str], at: int) -> None:

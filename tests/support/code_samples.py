@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+_CORPUS = Path(__file__).with_name("corpus") / "code"
+
 GO = """// Copyright of the shelf makers.
 
 // Package shelf keeps books.
@@ -389,4 +393,22 @@ SAMPLES = {
     "rust": RUST,
     "c": C,
     "cpp": CPP,
+    "cuda": CPP,
+    **{
+        language: (_CORPUS / f"shelf.{suffix}").read_text("utf-8")
+        for language, suffix in {
+            "csharp": "cs",
+            "kotlin": "kt",
+            "php": "php",
+            "ruby": "rb",
+            "swift": "swift",
+            "scala": "scala",
+            "bash": "sh",
+            "lua": "lua",
+            "sql": "sql",
+            "proto": "proto",
+            "hcl": "tf",
+            "graphql": "graphql",
+        }.items()
+    },
 }

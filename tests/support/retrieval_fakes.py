@@ -284,6 +284,9 @@ class MemoryChunks:
     def mask_of_kinds(self, holds: Callable[[str, int], bool]) -> np.ndarray:
         return self.mask(lambda place: holds(place.chunk.kind, place.chunk.level))
 
+    def mask_of_attribute(self, name: str) -> np.ndarray:
+        return self.mask(lambda place: name in place.chunk.attributes)
+
 
 class MemoryGeneration:
     """A generation of a few texts: `documents` maps a URI to the texts of its chunks."""

@@ -16,6 +16,9 @@ from weft.domain.links import Link
 JOINED = "joined"
 """The attribute that names further symbols whose definitions are in a chunk whole, a line each (ING-38)."""
 
+LINK_LIST = "link_list"
+"""The attribute of a chunk most of which are links: it leads to what is looked for, and explains nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:

@@ -268,6 +268,10 @@ class ChunkStore:
         held = {pair: holds(str(pair[0]), int(pair[1])) for pair in set(zip(kinds, levels, strict=True))}
         return self._any_of(np.array([held[pair] for pair in zip(kinds, levels, strict=True)], dtype=bool))
 
+    def mask_of_attribute(self, name: str) -> np.ndarray:
+        """Which contents stand in a chunk that has an attribute, bool (contents,)."""
+        return self._any_of(pc.match_substring(self._chunks["attributes"], f'"{name}"').to_numpy())
+
     def _any_of(self, by_place: np.ndarray) -> np.ndarray:
         """Which contents stand in any of some places, bool (contents,)."""
         firsts, counts = self._spans

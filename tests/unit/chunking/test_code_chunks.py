@@ -9,7 +9,8 @@ from tree_sitter_language_pack import get_language
 
 from tests.support.code_samples import SAMPLES
 from weft.chunking.chunker import chunk_document
-from weft.chunking.code.grammars import GRAMMARS, LAST, ONLY
+from weft.chunking.code.grammar import LAST, ONLY
+from weft.chunking.code.grammars import GRAMMARS
 from weft.chunking.code.tree import query_of
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
@@ -73,7 +74,13 @@ UNITS = {
         *[(2, "method", "Shelf.width"), (2, "function", "shelf"), (1, "code", None), (2, "function", "tests.opens")],
     ],
     "c": [
-        *[(0, "preamble", None), (1, "constants", None), (1, "struct", "shelf"), (1, "enum", "size")],
+        *[
+            (0, "preamble", None),
+            (1, "constants", None),
+            (1, "macro", "WIDTH"),
+            (1, "struct", "shelf"),
+            (1, "enum", "size"),
+        ],
         *[(2, "declaration", "shelf_width"), (2, "function", "shelf_add")],
     ],
     "cpp": [
@@ -82,6 +89,130 @@ UNITS = {
         *[(2, "fields", None), (2, "fields", None), (2, "method", "library.rows.Shelf.add")],
         *[(2, "function", "library.rows.operator=="), (1, "enum", "library.rows.Size")],
         *[(2, "method", "library.rows.Row.count"), (2, "method", "ShelfTest.TakesABook")],
+    ],
+    "csharp": [
+        (0, "preamble", None),
+        (1, "class", "Shelves.Shelf"),
+        (2, "method", "Shelves.Shelf.Add"),
+        (2, "method", "Shelves.Shelf.Log"),
+        (2, "method", "Shelves.Shelf.Shelf"),
+        (2, "interface", "Shelves.IKeeper"),
+        (1, "enum", "Shelves.Colour"),
+        (1, "record", "Shelves.Leaf"),
+        (1, "class", "Shelves.ShelfTests"),
+        (2, "method", "Shelves.ShelfTests.AddsBook"),
+    ],
+    "kotlin": [
+        (0, "preamble", None),
+        (1, "constants", None),
+        (1, "class", "Shelf"),
+        (2, "method", "Shelf.add"),
+        (2, "method", "Shelf.log"),
+        (2, "method", "Shelf.open"),
+        (2, "interface", "Keeper"),
+        (1, "object", "Shop"),
+        (1, "enum", "Colour"),
+        (2, "method", "Shelf.first"),
+        (1, "class", "ShelfTest"),
+        (2, "method", "ShelfTest.addsBook"),
+    ],
+    "php": [
+        (0, "preamble", None),
+        (1, "constants", None),
+        (1, "class", "Shelf"),
+        (2, "method", "Shelf.add"),
+        (2, "method", "Shelf.log"),
+        (2, "interface", "Keeper"),
+        (2, "trait", "Counts"),
+        (2, "function", "open_shelf"),
+    ],
+    "ruby": [
+        (0, "preamble", None),
+        (1, "constants", None),
+        (1, "class", "Shelves.Shelf"),
+        (2, "method", "Shelves.Shelf.add"),
+        (2, "method", "Shelves.Shelf.open"),
+        (2, "fields", None),
+        (2, "method", "Shelves.Shelf.log"),
+        (2, "function", "helper"),
+        (1, "code", None),
+    ],
+    "swift": [
+        (0, "preamble", None),
+        (1, "constants", None),
+        (1, "class", "Shelf"),
+        (2, "method", "Shelf.init"),
+        (2, "method", "Shelf.add"),
+        (2, "method", "Shelf.log"),
+        (1, "protocol", "Keeper"),
+        (1, "struct", "Leaf"),
+        (1, "enum", "Full"),
+        (1, "extension", "Shelf"),
+        (2, "method", "Shelf.first"),
+        (2, "function", "open"),
+    ],
+    "scala": [
+        (0, "preamble", None),
+        (1, "class", "Shelf"),
+        (2, "method", "Shelf.add"),
+        (2, "method", "Shelf.log"),
+        (1, "object", "Shelf"),
+        (2, "method", "Shelf.open"),
+        (2, "trait", "Keeper"),
+        (1, "class", "Leaf"),
+    ],
+    "bash": [
+        (1, "code", None),
+        (2, "function", "add_book"),
+        (2, "function", "log_book"),
+        (1, "code", None),
+    ],
+    "lua": [
+        (0, "preamble", None),
+        (1, "constants", None),
+        (2, "method", "Shelf.add"),
+        (2, "method", "Shelf.log"),
+        (2, "function", "open_shelf"),
+        (2, "function", "first"),
+        (1, "code", None),
+    ],
+    "sql": [
+        (0, "preamble", None),
+        (1, "table", "shelf"),
+        (1, "index", "shelf_name"),
+        (1, "view", "open_shelf"),
+        (2, "function", "add_book"),
+        (1, "trigger", "shelf_added"),
+        (1, "code", None),
+    ],
+    "proto": [
+        (0, "preamble", None),
+        (1, "message", "Shelf"),
+        (1, "enum", "Colour"),
+        (1, "service", "Keeper"),
+        (2, "method", "Keeper.AddBook"),
+        (2, "method", "Keeper.DropBook"),
+    ],
+    "hcl": [
+        (0, "preamble", None),
+        (1, "block", "terraform"),
+        (1, "block", "variable.region"),
+        (1, "block", "resource.aws_s3_bucket.shelf"),
+        (1, "block", "resource.aws_s3_bucket_policy.shelf"),
+        (1, "block", "module.net"),
+        (1, "block", "output.arn"),
+    ],
+    "graphql": [
+        (0, "preamble", None),
+        (1, "type", "Shelf"),
+        (2, "interface", "Keeper"),
+        (1, "enum", "Colour"),
+        (1, "union", "Thing"),
+        (1, "input", "NewBook"),
+        (1, "scalar", "Date"),
+        (1, "extend", "Query"),
+        (1, "operation", "FindShelf"),
+        (1, "fragment", "Parts"),
     ],
 }
 
@@ -435,9 +566,64 @@ def test_a_body_within_the_limit_is_not_split_for_its_context() -> None:
     assert [chunk.completeness for chunk in chunks] == [1.0, 1.0]
 
 
-def test_a_language_without_a_profile_is_cut_at_lines() -> None:
-    """ING-5, ING-12: nothing is lost for want of a grammar."""
-    assert {chunk.kind for chunk in chunks_of("perl", "print 1;\n" * 300)} == {"window"}
+def test_a_language_without_a_grammar_is_cut_by_its_layout() -> None:
+    """ING-5, ING-12: nothing is lost for want of one."""
+    assert {chunk.kind for chunk in chunks_of("unheardof", "print 1;\n" * 300)} == {"window"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "symbols"),
+    [
+        (
+            "perl",
+            "".join(f"# Does {n}.\nsub f{n} {{\n    my $x = {n};\n    return $x;\n}}\n\n" for n in range(3)),
+            "f0 f1 f2",
+        ),
+        ("dart", "".join(f"/// Holds {n}.\nclass C{n} {{\n  int a = {n};\n}}\n\n" for n in range(3)), "C0 C1 C2"),
+        ("solidity", "contract A {\n  function f() public {\n    x = 1;\n  }\n}\n\ncontract B {\n}\n", "A A.f B"),
+    ],
+)
+def test_a_language_without_a_profile_is_cut_at_the_nodes_of_its_tree(language: str, text: str, symbols: str) -> None:
+    """ING-32: by what their names are like, with the comments above them."""
+    chunks = chunks_of(language, text)
+    assert [chunk.symbol for chunk in chunks] == symbols.split()
+    assert all(chunk.text.startswith(("#", "///", "contract", "  function")) for chunk in chunks)
+
+
+CALLED = {
+    "csharp": {"Shelves.Shelf.Log", "Example.Books.Io.Write"},
+    "kotlin": {"Shelf.log", "example.books.Io.write"},
+    "php": {"Shelf.log", "count"},
+    "ruby": {"log", "raise"},
+    "swift": {"Shelf.log"},
+    "scala": {"Shelf.log", "example.books.Io.write"},
+    "lua": {"Shelf.log", "error"},
+    "bash": {"log_book", "write_book"},
+}
+IMPORTED = {
+    "csharp": "Example.Books.Io",
+    "kotlin": "example.books.Io",
+    "php": "Example\\Books\\Io",
+    "ruby": "./io",
+    "swift": "Foundation",
+    "scala": "example.books.Io",
+    "lua": "example.books",
+    "bash": "./lib.sh",
+    "proto": "example/books.proto",
+}
+
+
+@pytest.mark.parametrize("language", CALLED)
+def test_further_languages_have_calls(language: str) -> None:
+    """ING-32, ING-14: through imports and the object that a method belongs to."""
+    found = {target for chunk in chunks_of(language) for target in links_of(chunk, LinkKind.CALLS)}
+    assert CALLED[language] <= found
+
+
+@pytest.mark.parametrize("language", IMPORTED)
+def test_further_languages_have_imports(language: str) -> None:
+    """ING-32, ING-14: modules and files."""
+    assert IMPORTED[language] in {t for chunk in chunks_of(language) for t in links_of(chunk, LinkKind.IMPORTS)}
 
 
 @pytest.mark.parametrize("language", GRAMMARS)

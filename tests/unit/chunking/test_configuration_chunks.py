@@ -12,6 +12,7 @@ from weft.chunking.config.yaml import yaml_entries
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
+from weft.ingestion.sources.files import kind_of
 
 SIZES = ChunkSizes(max_tokens=400, target_tokens=60, min_tokens=4, overlap_tokens=6, whole_tokens=12, nested_tokens=10)
 
@@ -332,3 +333,80 @@ def test_hostile_repetition_costs_little(language: str, unit: str) -> None:
     text = unit * (20_000 // len(unit))
     chunks = chunks_of(text, language, sizes=ChunkSizes(400, 300, 30, 20, whole_tokens=200, nested_tokens=100))
     assert chunks[-1].end_byte == len(text)
+
+
+REDIS = "# Example\n\nbind 127.0.0.1 -::1\n\n" + "".join(
+    f"# How long a {bird} may wait for its answer, in seconds.\n{bird}-timeout {number}\n\n"
+    for number, bird in enumerate(("pelican", "heron", "stork", "ibis"))
+)
+HTTPD = 'ServerRoot "/srv"\nSetEnvIf Host "^x" a=b\n' + "".join(
+    f"# The site of the {bird}\n<VirtualHost *:80>\n  ServerName {bird}.example\n  <Directory /srv/{bird}>\n"
+    "    Require all granted\n  </Directory>\n</VirtualHost>\n"
+    for bird in ("pelican", "heron", "stork")
+)
+NGINX = "http {\n  if ($a = b) { return 403; }\n" + "".join(
+    f"  server {{\n    listen 80;\n    server_name {bird}.example;\n    location / {{\n     root /srv/{bird};\n    }}\n"
+    "  }\n"
+    for bird in ("pelican", "heron", "stork")
+)
+HAPROXY = "global\n    daemon\n    maxconn 256\n\n" + "".join(
+    f"frontend {bird}\n    bind *:80\n    default_backend {bird}s\n    timeout client 30s\n\n"
+    for bird in ("heron", "ibis")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (REDIS, ["bind", "pelican-timeout", "heron-timeout", "stork-timeout", "ibis-timeout"]),
+        (HTTPD, ["ServerRoot", "<VirtualHost *:80>", "<VirtualHost *:80>", "<VirtualHost *:80>"]),
+        (NGINX + "}\n", ["http.server", "http.server", "http.server"]),
+        (HAPROXY, ["global", "frontend heron", "frontend ibis"]),
+    ],
+    ids=["redis", "httpd", "nginx", "haproxy"],
+)
+def test_directives_and_blocks_are_units(text: str, expected: list[str]) -> None:
+    """ING-9: a comment goes with what stands below it, and nothing is shown that does not stand in the file."""
+    assert kind_of("a.conf", text).language == "directives"
+    sizes = replace(SIZES, target_tokens=30)
+    chunks = chunks_of(text, "directives", sizes=sizes)
+    assert [chunk.symbol for chunk in chunks if chunk.symbol in expected] == expected
+    for chunk in chunks:
+        assert chunk.text.count("# The site of") <= 1
+        assert chunk.text.count("# How long") <= 1
+        own = chunk.text.split("\n")[-1]
+        assert own in text
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("[mysqld]\nport = 1\nskip-name-resolve\n", "ini"),
+        ("# a b\nlisten_addresses = '*'\nport: 5\n", "ini"),
+        ("a.b=c d\ne = f g h\n", "ini"),
+        ("passwd:  files systemd\nhosts:  files dns\n", "ini"),
+        ('<?xml version="1.0"?>\n<a/>\n', "xml"),
+        ("Host *\n    SendEnv LANG\n    HashKnownHosts yes\n", "directives"),
+    ],
+)
+def test_a_notation_is_told_by_most_of_its_lines(text: str, language: str) -> None:
+    """ING-1: one colon makes no key of a whole file."""
+    assert kind_of("x.cnf", text).language == language
+
+
+def test_a_setting_that_is_commented_out_is_named() -> None:
+    """ING-9: what stands between blank lines, and is not in force."""
+    text = "port 1\n\n" + "# One of two.\n# Another line.\n# maxclients 10000\n\n" + "# More " * 12 + "\nport2 2\n"
+    chunks = chunks_of(text, "directives")
+    assert "maxclients" in {name for chunk in chunks for name in chunk.defines}
+
+
+def test_special_targets_of_make_go_with_the_rule_below() -> None:
+    """ING-9: `.PHONY` is no rule that anybody looks for."""
+    rules = "".join(
+        f".PHONY: {name}\n# Makes {name}.\n{name}: a b c\n\techo {name} {LONG}\n\n" for name in ("all", "clean")
+    )
+    chunks = chunks_of(f"CC = gcc\n\n{rules}", "make", "Makefile")
+    assert [chunk.symbol for chunk in chunks][-2:] == ["all", "clean"]
+    assert chunks[-1].text.startswith(".PHONY: clean\n# Makes clean.\nclean:")
+    assert ".PHONY" not in {name for chunk in chunks for name in chunk.defines}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weft.chunking.conversation.dialogue import Line, Turn, written
-from weft.chunking.conversation.session import chunk_conversation, distances, question_of
+from weft.chunking.conversation.session import chunk_conversation, distances, far_apart, question_of
 from weft.chunking.units.splitting import ChunkSizes, TopicRules
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
@@ -174,3 +174,42 @@ def test_hostile_repetition_costs_little(said: str) -> None:
     many = [Turn("Ann" if number % 2 else "Bob", said) for number in range(20_000 // (len(said) + 5))]
     for lines in (many, [Turn("Ann", said * (20_000 // len(said)))]):
         assert chunks_of(list(lines), sizes, by_word)
+
+
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "By the way, what of pears?",
+        "OK, now let's talk about pears.",
+        "Thanks, that works! Moving on: what of pears?",
+        "So, quick different question: pears?",
+        "Can we go back to the pears?",
+    ],
+)
+def test_a_marker_stands_anywhere_near_the_beginning(turn: str) -> None:
+    """ING-29: behind what people say before they name a topic, and in the second sentence."""
+    phrases = ("by the way", "let's talk about", "moving on", "different question", "back to")
+    sizes = ChunkSizes(60, 40, 5, 5, topics=TopicRules(2.0, phrases))
+    lines: list[Line] = [Turn("user", "Bolts?"), Turn("agent", "Yes."), Turn("user", "Nuts?"), Turn("agent", "No.")]
+    more: list[Line] = [Turn("user", turn), Turn("agent", "Ripe."), Turn("user", "When?"), Turn("agent", "Now.")]
+    topics = [chunk.text.splitlines()[0] for chunk in chunks_of([*lines, *more], sizes) if chunk.level == 1]
+    assert topics == ["user: Bolts?", f"user: {turn}"]
+
+
+def test_what_is_said_of_a_marker_later_begins_no_topic() -> None:
+    """ING-29: "back to" in the middle of a story."""
+    sizes = ChunkSizes(60, 40, 5, 5, topics=TopicRules(2.0, ("back to",)))
+    lines: list[Line] = [
+        Turn("user", "Bolts?"),
+        Turn("agent", "Yes."),
+        Turn("user", "I went back to them."),
+        Turn("agent", "A."),
+    ]
+    assert not [chunk for chunk in chunks_of(lines, sizes) if chunk.level == 1]
+
+
+def test_a_drop_of_similarity_is_one_border() -> None:
+    """ING-29: at the farthest of some neighbours above the threshold, the first of those that are as far."""
+    gaps = np.array([0.0, 0.5, 0.7, 0.6, 0.1, 0.3, 0.5, 0.5, 0.2])
+    assert np.flatnonzero(far_apart(gaps, 0.4)).tolist() == [2, 6]
+    assert not far_apart(gaps, 0.8).any()

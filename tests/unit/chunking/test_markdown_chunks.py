@@ -4,7 +4,7 @@ import pytest
 
 from weft.chunking.chunker import chunk_document
 from weft.chunking.units.splitting import ChunkSizes
-from weft.domain.chunks import Chunk
+from weft.domain.chunks import LINK_LIST, Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import LinkKind
 
@@ -216,3 +216,14 @@ def test_no_passage_begins_after_what_announces_it() -> None:
     _, *parts = chunks_of(f"# T\n\n{steps}")
     assert len(parts) >= 3
     assert all(part.text.startswith("T\nParagraph") for part in parts)
+
+
+def test_a_list_of_links_is_told_as_one() -> None:
+    """RET-13: a table of contents explains nothing; a list that explains what it links to does."""
+    links = "".join(f"- [Error {number}](#error-{number})\n" for number in range(9))
+    told = "".join(f"- [e{number}](#e{number}): it happens when number {number} is full\n" for number in range(9))
+    chunks = chunks_of(f"# Errors\n\n{links}\n## Codes\n\nAll of them.\n\n## Told\n\n{told}")
+    assert LINK_LIST in chunks[0].attributes
+    assert not any(
+        LINK_LIST in chunk.attributes for chunk in chunks if "Codes" in chunk.text or "happens" in chunk.text
+    )

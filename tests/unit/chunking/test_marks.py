@@ -66,12 +66,34 @@ MARKDOWN = {
     "components of mdx": (
         "<Tabs groupId=\"os\" values={[{label: 'A', value: 'b'}]}>\n<TabItem value=\"a\">\n\nText. {/* why */}\n\n"
         '</TabItem>\n</Tabs>\n\n<Foo.Bar a="b" />',
-        "Text.",
+        "a\n\nText.",
     ),
+    "parameters of mdx": (
+        '<ParamField path="colour" type="string" required>\n  Its look.\n</ParamField>\n\n'
+        '<ResponseField name="wing" type="number" default="3">\n  In metres.\n</ResponseField>',
+        "colour (string, required): Its look.\n\nwing (number, default 3): In metres.",
+    ),
+    "titles of mdx": (
+        '<Accordion title="Why?" icon="bird">\n\nText.\n\n</Accordion>\n\n<Image src="/a.png" alt="A heron" />',
+        "Why?\n\nText.\n\n\nA heron",
+    ),
+    "components in a line": (
+        'Only <Note>for wardens</Note>, <Tooltip tip="Where birds sleep">roost</Tooltip>; pass <File>.',
+        "Only for wardens, (Where birds sleep) roost; pass <File>.",
+    ),
+    "code right below a component": (
+        "<Step>\n```sh\nnpm i\n\nnpm run\n```\n</Step>\n\nThen *start*.",
+        "```sh\nnpm i\n\nnpm run\n```\n\nThen *start*.",
+    ),
+    "code indented in a component": (
+        '<Tabs>\n    <Tab title="npm">\n    ```sh\n    npm i\n    ```\n    </Tab>\n</Tabs>\n\nNext.',
+        "    npm\n    ```sh\n    npm i\n    ```\n\nNext.",
+    ),
+    "code right below a tag": ("<div>\n```js\ntwo()\n```\n</div>\n\nThe end.", "```js\ntwo()\n```\n\nThe end."),
     "component on its line": ("<Steps>\n\n1. One\n\n</Steps>", "1. One"),
     "cells of html": ("<table><tr><td>One</td><td>Two<br>Three</td></tr></table>", "One Two Three"),
     "line break in a row": ("| a<br>b | c |\n| --- | --- |", "| a b | c |\n| --- | --- |"),
-    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "One\nTwo"),
+    "items of html": ("<ul><li>One</li><li>Two</li></ul>", "- One\n- Two"),
     "code of html": ("Press <code>x</code>.", "Press x."),
     "heading with an id": ("# Title { #anchor }\n\nText.", "# Title\n\nText."),
     "heading with an id of kramdown": ("# Title {: #anchor .big }\n\nText.", "# Title\n\nText."),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import Link, LinkKind
+from weft.ingestion.sources.files import kind_of
 
 SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=3, overlap_tokens=5)
 
@@ -125,10 +128,10 @@ def test_markup_is_not_shown(language: str) -> None:
 
 
 def test_words_beside_tags_stay_apart_and_characters_are_read() -> None:
-    """ING-40: `<li>one</li><li>two</li>` are two lines, cells two words, `&lt;` is a sign."""
+    """ING-40: `<li>one</li><li>two</li>` are two items, cells two words, `&lt;` is a sign."""
     text = chunks_of(HTML, "html")[0].text + chunks_of("<ul><li>one</li><li>two</li></ul>", "html")[0].text
     assert "a <b> tool" in text
-    assert "one\ntwo" in text
+    assert "- one\n- two" in text
     (row,) = {line for chunk in chunks_of(HTML, "html") for line in chunk.text.splitlines() if "cell7" in line}
     assert row == "cell7 one two"
 
@@ -224,3 +227,120 @@ def test_every_byte_is_in_a_chunk_that_shows_its_span(document: Document) -> Non
         if not source[chunk.start_byte : chunk.end_byte].isspace():
             assert chunk.start_line <= source.count(b"\n", 0, reads_from(document, chunk)) + 1 <= chunk.end_line
     assert covered == (len(source) if source.strip() else 0)
+
+
+def test_every_fence_of_a_page_is_closed_below_its_code() -> None:
+    """ING-31: what follows code does not read as code."""
+    page = '<h1>A</h1><pre><code class="language-js">const a = 1;</code></pre>\n<p>After.</p>'
+    (chunk,) = chunks_of(page, "html")
+    assert list(filter(None, chunk.text.split("\n"))) == ["A", "```js", "const a = 1;", "```", "After."]
+
+
+def test_titles_of_asciidoc_may_be_underlined() -> None:
+    """ING-40: a line of signs about as long as the text above it; what closes a listing underlines nothing."""
+    text = (
+        "Gannet Manual\n=============\n\nStarting\n--------\nRun it.\n\n== Stopping\n\nStop it.\n\nBy force\n~~~~~~~~\n"
+        "Kill it.\n\n////\nA remark.\n////\n\nUsage:\n\n----\nno title\n--------\n----\n"
+    )
+    chunks = chunks_of(text, "asciidoc")
+    paths = [chunk.heading_path for chunk in chunks]
+    assert paths[0][:1] == ("Gannet Manual",)
+    assert ("Gannet Manual", "Stopping", "By force") in paths
+    assert {name for path in paths for name in path} == {"Gannet Manual", "Starting", "Stopping", "By force"}
+    assert not any("remark" in chunk.text or "~~~" in chunk.text for chunk in chunks)
+
+
+def test_names_of_asciidoc_are_shown_as_what_they_stand_for() -> None:
+    """ING-40: but for code, and names that nothing is given for."""
+    text = (
+        "= {product} Manual\n:product: Gannet\n:base: https://e.org\n:docs: {base}/docs\n\nSee {docs} of "
+        "{product}{nbsp}2, {unknown}.\n\nifdef::x[]\nMore.\nendif::[]\n\n----\n{product}\n----\n"
+    )
+    (chunk,) = chunks_of(text, "asciidoc")
+    assert chunk.heading_path == ("Gannet Manual",)
+    assert "See https://e.org/docs of Gannet 2, {unknown}." in chunk.text
+    assert "----\n{product}\n----" in chunk.text
+    assert "ifdef" not in chunk.text
+
+
+CORPUS = Path(__file__).parents[2] / "support/corpus/markup"
+
+
+@pytest.mark.parametrize(
+    ("language", "name", "paths", "shown_words", "hidden"),
+    [
+        (
+            "man",
+            "gannet.1",
+            {("GANNET", "NAME"), ("GANNET", "OPTIONS"), ("GANNET", "OPTIONS", "Of birds")},
+            ["gannet - counts birds", "These are all:", "--port", "-q", "Is 'quiet'."],
+            ["\\f", ".TP", ".BR", "remark"],
+        ),
+        (
+            "man",
+            "gannet.8",
+            {("GANNET", "NAME"), ("GANNET", "OPTIONS")},
+            ["gannet", "-p port", "Listens."],
+            [".It", "Fl", ".Bl"],
+        ),
+        (
+            "pod",
+            "Gannet.pod",
+            {("NAME",), ("NAME", "Methods of Gannet::Bird")},
+            ["counts birds", "new", "Makes <one>, see the list."],
+            ["=item", "=over", "C<", "<b>x"],
+        ),
+        (
+            "docbook",
+            "birds.docbook",
+            {("Birds", "Starting"), ("Birds", "Starting", "Stopping")},
+            ["Run gannet, see", "gannet start", "--force", "By force."],
+            ["<", "hidden"],
+        ),
+    ],
+    ids=["man", "mdoc", "pod", "docbook"],
+)
+def test_manuals_are_read_by_their_headings(
+    language: str, name: str, paths: set[tuple[str, ...]], shown_words: list[str], hidden: list[str]
+) -> None:
+    """ING-6, ING-40: what readers see of manual pages, POD and DocBook, without its marks."""
+    text = (CORPUS / name).read_text()
+    assert kind_of(name, text).language == language
+    chunks = chunks_of(text, language)
+    assert {chunk.heading_path for chunk in chunks} == paths
+    whole = "\n".join(chunk.text for chunk in chunks)
+    assert all(words in whole for words in shown_words)
+    assert not any(mark in whole for mark in hidden)
+
+
+def test_drawers_of_org_are_left_out_and_tags_are_facts() -> None:
+    """ING-40: whatever they are called; one that nothing closes takes nothing with it."""
+    text = (
+        "* Birds :coast:urgent:\n:LOGBOOK:\nCLOCK: [2020-01-01]\n:END:\nText.\n\n** Lost\n:PROPERTIES:\nStill here.\n"
+        "\n** Last\nThe end.\n"
+    )
+    chunks = chunks_of(text, "org")
+    whole = "\n".join(chunk.text for chunk in chunks)
+    assert "CLOCK" not in whole
+    assert ":coast:" not in whole
+    assert all(words in whole for words in ("Text.", "Still here.", "The end."))
+    assert chunks[0].attributes["tags"] == "coast urgent"
+
+
+def test_pages_show_their_main_text() -> None:
+    """ING-31: items, the words that stand for pictures, code in fences; no navigation, whatever it is made of."""
+    page = (
+        "<html><body><nav><ul><li>Menu</li></ul></nav><div role='navigation'><div>Deep</div><p>Side</p></div>"
+        '<h1>Birds</h1><ul><li>One</li><li>Two</li></ul><p><img src="a.png" alt="A heron"> and <img alt=""></p>'
+        "<pre>x = 1\n</pre><p>After.</p><footer>Copyright</footer></body></html>"
+    )
+    (chunk,) = chunks_of(page, "html")
+    lines = [line.strip() for line in chunk.text.split("\n") if line.strip()]
+    assert lines == ["Birds", "- One", "- Two", "A heron and", "```", "x = 1", "```", "After."]
+
+
+def test_what_stands_around_the_main_text_is_left_out() -> None:
+    """ING-31: of a page that says which its main text is."""
+    page = "<body><header><p>Shop</p></header><main><h1>Birds</h1><p>Text.</p></main><div>Ads</div></body>"
+    (chunk,) = chunks_of(page, "html")
+    assert chunk.text.split() == ["Birds", "Text."]

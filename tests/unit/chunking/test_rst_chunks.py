@@ -203,3 +203,23 @@ def test_what_is_described_by_its_source_refers_to_it() -> None:
     (chunk,) = chunks_of("Title\n=====\n\n.. autoclass:: pkg.Shelf\n   :members:\n")
     assert chunk.links == (Link(LinkKind.REFERENCES, "pkg.Shelf"),)
     assert chunk.attributes["anchors"] == "title pkg.Shelf"
+
+
+@pytest.mark.parametrize(
+    "signature",
+    ["Queue(maxsize=0, *, block=True)", 'gannet.Heap(order="size")\n           Heap(birds)', "Nest", "deque"],
+)
+@pytest.mark.parametrize("above", ["", "Other\n=====\n\n", ".. module:: gannet\n\n"])
+def test_classes_of_sphinx_are_shown(signature: str, above: str) -> None:
+    """ING-6: `.. class::` describes one where it is signed, or says something below it."""
+    (chunk,) = chunks_of(f"{above}.. class:: {signature}\n\n   Text of it.\n")
+    for line in signature.split("\n"):
+        assert line.strip() in chunk.text
+
+
+def test_styles_of_docutils_are_left_out() -> None:
+    """ING-40: `.. class::` names a style where it is one, which no reader sees."""
+    (chunk,) = chunks_of("One.\n\n.. class:: special\n\nTwo.\n\n.. class:: wide dark\n\n   Three.\n")
+    assert "special" not in chunk.text
+    assert "wide" not in chunk.text
+    assert all(word in chunk.text for word in ("One.", "Two.", "Three."))

@@ -125,3 +125,57 @@ def test_a_transcript_is_known_by_what_it_says(name: str, text: str, transcript:
     kind = kind_of(name, text)
     assert (kind.content_type is ContentType.CONVERSATION) is transcript
     assert not transcript or kind.domain is Domain.HISTORY
+
+
+RST = "Queues\n======\n\n.. module:: gannet\n\nSee :class:`~gannet.Queue`.\n"
+ASCIIDOC = "gannet(1)\n=========\n\nOPTIONS\n-------\n--port::\n\tWhere it listens.\n--keep::\n\tHow long.\n"
+MARKDOWN = "Curlew\n======\n\nA README.\n\n## Usage\n\n    curlew --help\n\n## Licence\n\nMIT\n"
+MANUAL = '.\\" A remark\n.TH GANNET 1\n.SH NAME\ngannet \\- counts birds\n'
+POD = "=head1 NAME\n\nGannet - counts birds\n\n=over 4\n\n=item C<new>\n\nMakes one.\n\n=back\n\n=cut\n"
+ORG = "#+TITLE: Birds\n\n* One\n\nText.\n"
+PAGE = "<!DOCTYPE html>\n<html><body><h1>A</h1></body></html>\n"
+PROSE = "Dear all,\n\nthe list of 3: birds (see [1]) grew.\n\n-- \nAnn\n"
+
+
+@pytest.mark.parametrize("name", ["a.txt", "README", "CHANGES.1st"])
+@pytest.mark.parametrize(
+    ("text", "content_type", "language"),
+    [
+        (RST, ContentType.RST, None),
+        (ASCIIDOC, ContentType.MARKUP, "asciidoc"),
+        (MARKDOWN, ContentType.MARKDOWN, None),
+        (POD, ContentType.MARKUP, "pod"),
+        (ORG, ContentType.MARKUP, "org"),
+        (PAGE, ContentType.MARKUP, "html"),
+        (MANUAL, ContentType.MARKUP, "man"),
+        (PROSE, ContentType.TEXT, None),
+        ("BIRD FAQ\n========\n\n1. How?\n\n   So.\n\n2. Why?\n\n   Thus.\n", ContentType.TEXT, None),
+        ("# listen here\nport 5\n# and there\nbind 1\n", ContentType.TEXT, None),
+        ("total 12\n----------\na   5\nb   7\n", ContentType.TEXT, None),
+    ],
+    ids=["rst", "asciidoc", "markdown", "pod", "org", "html", "man", "prose", "faq", "settings", "table"],
+)
+def test_markup_is_told_by_its_signs(name: str, text: str, content_type: ContentType, language: str | None) -> None:
+    """ING-1: where a name says nothing of it; prose without any stays text."""
+    kind = kind_of(name, text)
+    assert (kind.content_type, kind.language) == (content_type, language)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "language"),
+    [
+        ("gannet.1", MANUAL, "man"),
+        ("gannet.8", ".Dd May 1\n.Dt GANNET 8\n.Os\n.Sh NAME\n.Nm gannet\n", "man"),
+        ("Gannet.pod", POD, "pod"),
+        ("a.xml", '<?xml version="1.0"?>\n<!DOCTYPE book PUBLIC "x">\n<book/>\n', "docbook"),
+        ("b.xml", '<article xmlns="http://docbook.org/ns/docbook"/>\n', "docbook"),
+    ],
+)
+def test_manuals_are_markup(name: str, text: str, language: str) -> None:
+    """ING-1: manual pages, POD and DocBook."""
+    assert kind_of(name, text) == FileKind(ContentType.MARKUP, Domain.GENERAL, language)
+
+
+def test_other_xml_is_configuration() -> None:
+    """ING-1: one that is no book."""
+    assert kind_of("pom.xml", "<project><title>a</title></project>").content_type is ContentType.CONFIGURATION

@@ -60,3 +60,30 @@ def test_every_notation_is_cut_as_a_paper(papers: dict[str, Document]) -> None:
         chunks = chunk_document(document, ChunkSizes(200, 100, 5, 10), lambda text: len(text.split()))
         levels = {chunk.heading_path[-1].lstrip("12. "): chunk.level for chunk in chunks if chunk.level < 3}
         assert (levels[TITLE], levels["Introduction"], levels["Model"]) == (0, 1, 1)
+
+
+def test_a_book_of_several_files_is_one(tmp_path: Path) -> None:
+    """ING-35: what a file takes in, directly or through others, stands under its title; what none takes in does not."""
+    files = {
+        "main.tex": "\\documentclass{book}\n\\title{On Birds}\n\\begin{document}\n\\input{chapters/intro}\n",
+        "chapters/intro.tex": "\\chapter{Introduction}\nBirds fly.\n\\include{chapters/deep.tex}\n% \\input{other}\n",
+        "chapters/deep.tex": "\\section{Nests}\nNests are round.\n",
+        "other.tex": "\\section{Left out}\nOf another time.\n",
+    }
+    (tmp_path / "chapters").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    read = read_source(tmp_path, load_settings(environment={}).ingest, domain=None)
+    documents = {one.uri.rpartition("/")[2]: one for one in read if isinstance(one, Document)}
+    assert {one.content_type for one in documents.values()} == {ContentType.PAPER}
+    sizes = ChunkSizes(max_tokens=60, target_tokens=40, min_tokens=5, overlap_tokens=0)
+    paths = {
+        name: chunk_document(document, sizes, lambda text: len(text.split()))[0].heading_path
+        for name, document in documents.items()
+    }
+    assert paths == {
+        "main.tex": ("On Birds",),
+        "intro.tex": ("On Birds", "Introduction"),
+        "deep.tex": ("On Birds", "Nests"),
+        "other.tex": ("Left out",),
+    }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from weft.chunking.code.grammars import LAST, ONLY, Grammar
+from weft.chunking.code.grammar import LAST, ONLY, Grammar
 from weft.chunking.code.tree import GENERIC, MAX_DEPTH, SyntaxTree
 from weft.chunking.units.splitting import decoded
 
@@ -72,7 +72,9 @@ def _kind(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
         return DECLARATION
     if node.type in grammar.exported and _is_exported(node_chain, tree):
         return grammar.exported[node.type] if tree.holds_functions(node.start_byte, node.end_byte) else ""
-    return grammar.types.get(node.type, "")
+    kind = grammar.types.get(node.type, "")
+    words = (child.type for child in node.children if child.type in grammar.kinds) if kind and grammar.kinds else ()
+    return next(iter(words), kind)
 
 
 def _is_prototype(node_chain: Sequence[Node], grammar: Grammar) -> bool:
@@ -126,6 +128,11 @@ def _body(node: Node, grammar: Grammar) -> Node | None:
 def _name(node_chain: Sequence[Node], tree: SyntaxTree) -> str:
     for node in reversed(node_chain):
         named = node.child_by_field_name(tree.grammar.name_fields.get(node.type, "name"))
+        if named is None and tree.grammar.named_by:
+            naming = [child for child in node.children if child.type in tree.grammar.named_by]
+            if naming and tree.grammar.named_by_all:
+                return ".".join(tree.text(child).strip("\"'") for child in naming)
+            named = naming[0] if naming else None
         if named is not None:
             if macro_named := _named_by_macro(node, named, tree):
                 return macro_named

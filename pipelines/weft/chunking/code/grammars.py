@@ -1,113 +1,42 @@
-"""The languages whose source code is cut by its syntax: a profile each, with the queries beside it (ING-5).
-
-`queries/NAME.facts.scm` captures @comment, @function and @type (anywhere in a definition), @defines, @call, @invoked (a
-name whose parent begins where the callee does), @reference, @mention (a type), @extends, @implements, @import.
-`queries/NAME.modules.scm` is run on each @import: @module, and the @name taken from it or the @alias it is known by.
-"""
+"""The languages whose source code is cut by its syntax, as data: a profile each (ING-5, ING-32)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
+from functools import cache
 
-ONLY = "<only>"
-LAST = "<last>"
-"""In place of a field's name: the only named child, the last named child."""
+from tree_sitter_language_pack import get_language
 
-_QUERIES = Path(__file__).with_name("queries")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
-    """One language, as data."""
-
-    name: str  # the grammar in the language pack
-    inherits: tuple[str, ...] = ()  # names under which further queries stand, which come before its own
-    macros: bool = False  # whether words in capitals may stand anywhere: see `macros`
-    comments: frozenset[str]  # comments; one that stands above a unit is the unit's own
-    offside: bool = False  # whether a comment indented deeper than a unit belongs to what is before it
-    functions: frozenset[str]  # what defines a function where it has a body
-    prototypes: frozenset[str] = frozenset()  # what declares a function where one of `callables` is its declarator
-    callables: frozenset[str] = frozenset()
-    scopes: frozenset[str] = frozenset()  # where a prototype stands for itself
-    types: Mapping[str, str]  # what defines a type where it has a body, and the kind of unit it makes
-    bodiless: frozenset[str] = frozenset()  # definitions that count although no field holds their body
-    # what a definition may be dressed in, and the fields to look through
-    wrappers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    # where a definition or its dress has its name, if not in "name"
-    name_fields: Mapping[str, str] = field(default_factory=dict)
-    namespaces: frozenset[str] = frozenset()  # what qualifies the names inside it
-    # what adds members to a type declared elsewhere: the fields of the type and of what it implements
-    extensions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    asked_methods: frozenset[str] = frozenset()  # methods in an interface that types have without saying so
-    receiver: str = ""  # the field of a function that says whose method it is
-    guards: frozenset[str] = frozenset()  # what stands around declarations and means nothing to them
-    compounds: frozenset[str]  # statements that hold statements: cut between these where they are too long
-    # statements that a whole file may be wrapped in, such as a function called at once
-    wraps: frozenset[str] = frozenset()
-    blocks: frozenset[str]  # sequences of statements or members
-    clauses: frozenset[str] = frozenset()  # parts of compound statements that start a line of their own
-    prefixes: frozenset[str] = frozenset()  # siblings that belong to what follows them
-    annotations: frozenset[str] = frozenset()  # what a signature is shown without
-    # what may stand in a preamble; it ends with the last of these or of the imports
-    packages: frozenset[str] = frozenset()
-    imports: frozenset[str]  # what imports, besides any of `importing` that holds such a thing and defines no function
-    importing: frozenset[str] = frozenset()
-    between: frozenset[str] = frozenset()  # what may stand between imports
-    docstrings: bool = False  # whether a first statement that is nothing but a string documents what it is in
-    binders: Mapping[str, str]  # how to get from a statement to the names it binds: a field, or "" for every child
-    bound: frozenset[str]  # what a bound name is
-    opener: str = " {"  # what follows a signature where its body starts
-    selves: frozenset[str] = frozenset()  # names of the object or the type that a method belongs to
-    anonymous_owners: frozenset[str] = frozenset()  # owners that stand for the file
-    # what makes a statement the one that exports what the file is for, which needs no name
-    exports: frozenset[str] = frozenset()
-    # what counts as a type where it is exported so and holds functions, and the kind of unit it makes
-    exported: Mapping[str, str] = field(default_factory=dict)
-    test_marks: str = ""  # matches in the text of a test; "" where a test is known by its name alone
-
-    def query(self, part: str) -> str:
-        """Its queries of one part, "facts" or "modules"."""
-        files = [_QUERIES / f"{name}.{part}.scm" for name in (*self.inherits, self.name)]
-        return "".join(file.read_text(encoding="utf-8") for file in files if file.exists())
-
-
-def _nodes(types: str) -> frozenset[str]:
-    return frozenset(types.split())
-
-
-def _fields(every: str = "", **types: str) -> dict[str, str]:
-    """By type of node the field to follow; "" for each in `every`, of which all children are followed."""
-    followed = {node: field for field, nodes in types.items() for node in nodes.split()}
-    return {**dict.fromkeys(every.split(), ""), **followed}
-
+from weft.chunking.code.grammar import LAST, ONLY, Grammar, fields_of, nodes
+from weft.chunking.code.more_grammars import MORE
 
 PYTHON = Grammar(
     name="python",
-    comments=_nodes("comment"),
+    comments=nodes("comment"),
     offside=True,
-    functions=_nodes("function_definition"),
+    functions=nodes("function_definition"),
     types={"class_definition": "class"},
     wrappers={"decorated_definition": ("definition",)},
-    compounds=_nodes("if_statement try_statement with_statement for_statement while_statement match_statement"),
-    blocks=_nodes("block"),
-    clauses=_nodes("elif_clause else_clause except_clause finally_clause case_clause"),
-    annotations=_nodes("decorator"),
-    imports=_nodes("import_statement import_from_statement future_import_statement"),
-    importing=_nodes("if_statement try_statement with_statement"),
+    compounds=nodes("if_statement try_statement with_statement for_statement while_statement match_statement"),
+    blocks=nodes("block"),
+    clauses=nodes("elif_clause else_clause except_clause finally_clause case_clause"),
+    annotations=nodes("decorator"),
+    imports=nodes("import_statement import_from_statement future_import_statement"),
+    importing=nodes("if_statement try_statement with_statement"),
     docstrings=True,
-    binders=_fields("expression_statement pattern_list tuple_pattern type", left="assignment type_alias_statement"),
-    bound=_nodes("identifier attribute"),
+    binders=fields_of("expression_statement pattern_list tuple_pattern type", left="assignment type_alias_statement"),
+    bound=nodes("identifier attribute"),
     opener=":",
-    selves=_nodes("self cls"),
+    selves=nodes("self cls"),
 )
 
 JAVASCRIPT = Grammar(
     name="javascript",
     inherits=("ecmascript", "jsx"),
-    comments=_nodes("comment html_comment"),
-    functions=_nodes(
+    comments=nodes("comment html_comment"),
+    functions=nodes(
         "function_declaration generator_function_declaration method_definition arrow_function function_expression "
         "generator_function"
     ),
@@ -124,32 +53,32 @@ JAVASCRIPT = Grammar(
         "field_definition": ("value",),
         "pair": ("value",),
     },
-    name_fields=_fields(left="assignment_expression", property="field_definition", key="pair"),
-    compounds=_nodes(
+    name_fields=fields_of(left="assignment_expression", property="field_definition", key="pair"),
+    compounds=nodes(
         "if_statement try_statement for_statement for_in_statement while_statement do_statement switch_statement "
         "statement_block labeled_statement"
     ),
-    wraps=_nodes("expression_statement"),
-    blocks=_nodes("statement_block class_body switch_body object"),
-    clauses=_nodes("else_clause catch_clause finally_clause switch_case switch_default"),
-    annotations=_nodes("decorator"),
-    prefixes=_nodes("decorator"),
-    imports=_nodes("import_statement"),
-    importing=_nodes("lexical_declaration variable_declaration"),
-    binders=_fields(
+    wraps=nodes("expression_statement"),
+    blocks=nodes("statement_block class_body switch_body object"),
+    clauses=nodes("else_clause catch_clause finally_clause switch_case switch_default"),
+    annotations=nodes("decorator"),
+    prefixes=nodes("decorator"),
+    imports=nodes("import_statement"),
+    importing=nodes("lexical_declaration variable_declaration"),
+    binders=fields_of(
         "lexical_declaration variable_declaration object_pattern array_pattern expression_statement",
         declaration="export_statement",
         name="variable_declarator",
         left="assignment_expression",
         property="field_definition",
     ),
-    bound=_nodes(
+    bound=nodes(
         "identifier member_expression shorthand_property_identifier_pattern property_identifier "
         "private_property_identifier"
     ),
-    selves=_nodes("this"),
-    anonymous_owners=_nodes("exports module.exports module window globalThis"),
-    exports=_nodes("default"),
+    selves=nodes("this"),
+    anonymous_owners=nodes("exports module.exports module window globalThis"),
+    exports=nodes("default"),
     exported={"object": "object"},
     test_marks=r"\A\s*(?:describe|it|test|suite)(?:\.\w+)*\s*\(",
 )
@@ -169,10 +98,10 @@ TYPESCRIPT = replace(
         "public_field_definition": ("value",),
         "ambient_declaration": (ONLY,),
     },
-    name_fields=_fields(left="assignment_expression", key="pair"),
-    namespaces=_nodes("internal_module module"),
-    blocks=JAVASCRIPT.blocks | _nodes("interface_body enum_body object_type"),
-    binders=_fields(
+    name_fields=fields_of(left="assignment_expression", key="pair"),
+    namespaces=nodes("internal_module module"),
+    blocks=JAVASCRIPT.blocks | nodes("interface_body enum_body object_type"),
+    binders=fields_of(
         "lexical_declaration variable_declaration object_pattern array_pattern expression_statement "
         "ambient_declaration",
         declaration="export_statement",
@@ -186,31 +115,31 @@ TSX = replace(TYPESCRIPT, name="tsx", inherits=("ecmascript", "jsx", "typescript
 
 GO = Grammar(
     name="go",
-    comments=_nodes("comment"),
-    functions=_nodes("function_declaration method_declaration"),
+    comments=nodes("comment"),
+    functions=nodes("function_declaration method_declaration"),
     types={"struct_type": "struct", "interface_type": "interface"},
-    bodiless=_nodes("interface_type"),
+    bodiless=nodes("interface_type"),
     wrappers={"type_declaration": (ONLY,), "type_spec": ("type",)},
-    asked_methods=_nodes("method_elem"),
+    asked_methods=nodes("method_elem"),
     receiver="receiver",
-    compounds=_nodes(
+    compounds=nodes(
         "if_statement for_statement expression_switch_statement type_switch_statement select_statement type_declaration"
     ),
-    blocks=_nodes("block statement_list field_declaration_list interface_type literal_value"),
-    clauses=_nodes("expression_case type_case communication_case default_case type_spec"),
-    packages=_nodes("package_clause"),
-    imports=_nodes("import_declaration"),
-    binders=_fields(
+    blocks=nodes("block statement_list field_declaration_list interface_type literal_value"),
+    clauses=nodes("expression_case type_case communication_case default_case type_spec"),
+    packages=nodes("package_clause"),
+    imports=nodes("import_declaration"),
+    binders=fields_of(
         "const_declaration var_declaration var_spec_list type_declaration",
         name="const_spec var_spec type_spec type_alias",
     ),
-    bound=_nodes("identifier type_identifier"),
+    bound=nodes("identifier type_identifier"),
 )
 
 JAVA = Grammar(
     name="java",
-    comments=_nodes("line_comment block_comment"),
-    functions=_nodes("method_declaration constructor_declaration compact_constructor_declaration"),
+    comments=nodes("line_comment block_comment"),
+    functions=nodes("method_declaration constructor_declaration compact_constructor_declaration"),
     types={
         "class_declaration": "class",
         "interface_declaration": "interface",
@@ -218,87 +147,93 @@ JAVA = Grammar(
         "record_declaration": "record",
         "annotation_type_declaration": "interface",
     },
-    compounds=_nodes(
+    compounds=nodes(
         "if_statement try_statement try_with_resources_statement for_statement enhanced_for_statement "
         "while_statement do_statement switch_expression synchronized_statement labeled_statement block "
         "static_initializer enum_body_declarations"
     ),
-    guards=_nodes("enum_body_declarations"),
-    blocks=_nodes(
+    guards=nodes("enum_body_declarations"),
+    blocks=nodes(
         "block class_body interface_body enum_body enum_body_declarations annotation_type_body constructor_body "
         "switch_block"
     ),
-    clauses=_nodes("catch_clause finally_clause switch_block_statement_group switch_rule"),
-    annotations=_nodes("annotation marker_annotation"),
-    packages=_nodes("package_declaration"),
-    imports=_nodes("import_declaration"),
-    binders=_fields(
+    clauses=nodes("catch_clause finally_clause switch_block_statement_group switch_rule"),
+    annotations=nodes("annotation marker_annotation"),
+    packages=nodes("package_declaration"),
+    imports=nodes("import_declaration"),
+    binders=fields_of(
         declarator="field_declaration constant_declaration",
         name="variable_declarator method_declaration enum_constant",
     ),
-    bound=_nodes("identifier"),
-    selves=_nodes("this"),
+    bound=nodes("identifier"),
+    selves=nodes("this"),
     test_marks=r"@(?:[\w.]+\.)?(?:Parameterized|Repeated)?Test\b",
 )
 
 RUST = Grammar(
     name="rust",
-    comments=_nodes("line_comment block_comment"),
-    functions=_nodes("function_item macro_definition"),
+    comments=nodes("line_comment block_comment"),
+    functions=nodes("function_item macro_definition"),
     types={"struct_item": "struct", "union_item": "union", "enum_item": "enum", "trait_item": "trait"},
-    bodiless=_nodes("macro_definition"),
-    namespaces=_nodes("mod_item"),
+    bodiless=nodes("macro_definition"),
+    namespaces=nodes("mod_item"),
     extensions={"impl_item": ("type", "trait")},
-    guards=_nodes("foreign_mod_item"),
-    compounds=_nodes(
+    guards=nodes("foreign_mod_item"),
+    compounds=nodes(
         "expression_statement if_expression match_expression for_expression while_expression loop_expression "
         "unsafe_block block"
     ),
-    blocks=_nodes("block declaration_list field_declaration_list enum_variant_list match_block field_initializer_list"),
-    clauses=_nodes("else_clause match_arm"),
-    prefixes=_nodes("attribute_item"),
-    imports=_nodes("use_declaration extern_crate_declaration"),
-    packages=_nodes("inner_attribute_item"),
-    between=_nodes("mod_item attribute_item"),
-    binders=_fields(
+    blocks=nodes("block declaration_list field_declaration_list enum_variant_list match_block field_initializer_list"),
+    clauses=nodes("else_clause match_arm"),
+    prefixes=nodes("attribute_item"),
+    imports=nodes("use_declaration extern_crate_declaration"),
+    packages=nodes("inner_attribute_item"),
+    between=nodes("mod_item attribute_item"),
+    binders=fields_of(
         name="const_item static_item type_item struct_item mod_item function_signature_item associated_type"
     ),
-    bound=_nodes("identifier type_identifier"),
-    selves=_nodes("self Self"),
+    bound=nodes("identifier type_identifier"),
+    selves=nodes("self Self"),
     test_marks=r"#\[(?:\w+::)*test\b",
 )
 
 C = Grammar(
     name="c",
     macros=True,
-    comments=_nodes("comment"),
-    functions=_nodes("function_definition"),
-    prototypes=_nodes("declaration"),
-    callables=_nodes("function_declarator"),
-    scopes=_nodes("translation_unit declaration_list"),
-    types={"struct_specifier": "struct", "union_specifier": "union", "enum_specifier": "enum"},
+    comments=nodes("comment"),
+    functions=nodes("function_definition"),
+    prototypes=nodes("declaration"),
+    callables=nodes("function_declarator"),
+    scopes=nodes("translation_unit declaration_list"),
+    types={
+        "struct_specifier": "struct",
+        "union_specifier": "union",
+        "enum_specifier": "enum",
+        "preproc_function_def": "macro",
+    },
+    bodiless=nodes("preproc_function_def"),
     wrappers={"declaration": ("type",), "type_definition": ("type",), "field_declaration": ("type",)},
-    name_fields=_fields(declarator="function_definition declaration type_definition field_declaration"),
-    guards=_nodes("preproc_ifdef preproc_if preproc_else preproc_elif preproc_elifdef linkage_specification"),
-    compounds=_nodes(
+    name_fields=fields_of(declarator="function_definition declaration type_definition field_declaration"),
+    guards=nodes("preproc_ifdef preproc_if preproc_else preproc_elif preproc_elifdef linkage_specification"),
+    compounds=nodes(
         "if_statement for_statement while_statement do_statement switch_statement labeled_statement "
         "compound_statement preproc_ifdef preproc_if"
     ),
-    blocks=_nodes(
+    blocks=nodes(
         "compound_statement declaration_list field_declaration_list enumerator_list preproc_ifdef preproc_if "
         "preproc_else preproc_elif"
     ),
-    clauses=_nodes("else_clause case_statement preproc_else preproc_elif preproc_elifdef"),
-    imports=_nodes("preproc_include"),
-    between=_nodes("preproc_def"),
-    prefixes=_nodes("preproc_call"),
-    binders=_fields(
+    clauses=nodes("else_clause case_statement preproc_else preproc_elif preproc_elifdef"),
+    imports=nodes("preproc_include"),
+    between=nodes("preproc_def"),
+    prefixes=nodes("preproc_call"),
+    binders=fields_of(
         "parenthesized_declarator",
         declarator="declaration type_definition field_declaration init_declarator pointer_declarator "
         "array_declarator function_declarator",
         name="preproc_def preproc_function_def enum_specifier struct_specifier",
     ),
-    bound=_nodes("identifier type_identifier field_identifier"),
+    bound=nodes("identifier type_identifier field_identifier"),
     test_marks=r"\b(?:[A-Z]+_)*TEST(?:_[A-Z]+)*\s*\(",
 )
 CPP = replace(
@@ -307,24 +242,75 @@ CPP = replace(
     inherits=("c",),
     types={**C.types, "class_specifier": "class"},
     wrappers={**C.wrappers, "template_declaration": (LAST,)},
-    namespaces=_nodes("namespace_definition"),
-    compounds=C.compounds | _nodes("try_statement for_range_loop"),
-    clauses=C.clauses | _nodes("catch_clause"),
-    prefixes=C.prefixes | _nodes("access_specifier"),
-    packages=_nodes("using_declaration"),
+    namespaces=nodes("namespace_definition"),
+    compounds=C.compounds | nodes("try_statement for_range_loop"),
+    clauses=C.clauses | nodes("catch_clause"),
+    prefixes=C.prefixes | nodes("access_specifier"),
+    packages=nodes("using_declaration"),
     binders={
         **C.binders,
-        **_fields(
+        **fields_of(
             "reference_declarator template_declaration",
             name="alias_declaration concept_definition template_function",
             declarator="function_definition",
         ),
     },
-    bound=C.bound | _nodes("qualified_identifier destructor_name operator_name"),
-    selves=_nodes("this"),
+    bound=C.bound | nodes("qualified_identifier destructor_name operator_name"),
+    selves=nodes("this"),
 )
 
+CUDA = replace(CPP, name="cuda", inherits=("c", "cpp"))
+
 GRAMMARS: Mapping[str, Grammar] = {
-    grammar.name: grammar for grammar in (PYTHON, GO, JAVASCRIPT, TYPESCRIPT, TSX, JAVA, RUST, C, CPP)
+    grammar.name: grammar for grammar in (PYTHON, GO, JAVASCRIPT, TYPESCRIPT, TSX, JAVA, RUST, C, CPP, CUDA, *MORE)
 }
 """By `Document.language`."""
+
+# Of a language without a profile: what its nodes are like, by their names.
+_COMMENT = re.compile(r"(?:\w+_)?comment")
+_FUNCTION = re.compile(
+    r"(?:\w+_)?(?:function|method|procedure|subroutine|constructor|macro|modifier|event)(?:_\w+)?"
+    r"_(?:definition|declaration|item|statement|def)|subroutine|function|procedure"
+)
+_TYPE = re.compile(
+    r"(?:\w+_)?(class|struct|interface|trait|enum|union|object|record|module|contract|library|protocol|mixin|package)"
+    r"(?:_\w+)?_(?:definition|declaration|item|specifier|statement)"
+)
+_COMPOUND = re.compile(r"(?:\w+_)?(?:if|for|foreach|while|until|switch|case|match|try|do|loop|with|when)(?:_\w+)?")
+_BLOCK = re.compile(r"(?:\w+_)?(?:block|body|suite|statements|declarations|members|list|compound_statement)")
+_WRITTEN_AS_PAGES = frozenset({"html", "svelte", "vue"})  # code stands in them, which the grammar takes for text
+
+
+@cache
+def grammar_of(language: str) -> Grammar | None:
+    """The profile of a language; one by the names of its nodes where nobody wrote one, None without a grammar.
+
+    Examples:
+        >>> grammar_of("dart").types["class_definition"], grammar_of("nothing")
+        ('class', None)
+    """
+    if language in GRAMMARS or language in _WRITTEN_AS_PAGES:
+        return GRAMMARS.get(language)
+    try:
+        grammar = get_language(language)  # a name that it does not know is refused
+    except LookupError:
+        return None
+    numbers = range(grammar.node_kind_count)
+    kinds = sorted({grammar.node_kind_for_id(one) or "" for one in numbers if grammar.node_kind_is_named(one)})
+    kinds = [kind for kind in kinds if kind and not kind.startswith("_") and kind.isidentifier()]
+    like = {pattern: [kind for kind in kinds if pattern.fullmatch(kind)] for pattern in (_COMMENT, _FUNCTION, _BLOCK)}
+    types = {kind: match[1] for kind in kinds if (match := _TYPE.fullmatch(kind))}
+    captures = {"comment": like[_COMMENT], "function": like[_FUNCTION], "type": types}
+    return Grammar(
+        name=language,
+        comments=frozenset(like[_COMMENT]),
+        functions=frozenset(like[_FUNCTION]),
+        types=types,
+        compounds=frozenset(kind for kind in kinds if _COMPOUND.fullmatch(kind)),
+        blocks=frozenset(like[_BLOCK]),
+        imports=frozenset(),
+        binders={},
+        bound=frozenset(),
+        named_by=nodes("identifier name") & frozenset(kinds),
+        facts="".join(f"({kind}) @{name}\n" for name, some in captures.items() for kind in some) or "(ERROR) @comment",
+    )

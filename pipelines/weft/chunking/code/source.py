@@ -16,7 +16,7 @@ from itertools import chain, pairwise, takewhile
 from tree_sitter import Node, QueryCursor
 
 from weft.chunking.code.definitions import Definition, definition_of, signature_of
-from weft.chunking.code.grammars import GRAMMARS
+from weft.chunking.code.grammars import grammar_of
 from weft.chunking.code.items import CodeItem, ItemGroup, groups_of, header_end, items_of, mark_of, preamble_length
 from weft.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from weft.chunking.prose.text import chunk_text
@@ -40,7 +40,7 @@ _TEST_NAME = re.compile(
     r"^[tT]est_(?P<snake>\w+)$|^[tT]est(?P<camel>[A-Z]\w*)$|^(?P<named>\w+?)(?:_tests?|Tests?|TestCase)$"
 )
 _ASSERTION = re.compile(r"(?:^|\.)(?:assert|expect|fail|to[A-Z]|describe$|it$|test$|EXPECT|ASSERT)")
-_MODULE_SEPARATOR = re.compile(r"::|[/.]+")
+_MODULE_SEPARATOR = re.compile(r"::|[/.\\]+")
 _SUFFIX = re.compile(r"\.(?:jsx?|tsx?|mjs|cjs|h|hpp|hh|hxx)$")
 _USED = re.compile(r"\{|\}|,|[^{},]+")
 
@@ -194,7 +194,8 @@ def _imports(tree: SyntaxTree) -> Iterator[tuple[int, _Import]]:
         for _, captured in QueryCursor(query).matches(statement):
             if "module" not in captured:
                 continue
-            module = tree.text(captured["module"][0]).strip("\"'`<>")
+            # Scala's whole statement is captured: its path is in many nodes.
+            module = tree.text(captured["module"][0]).removeprefix("import ").replace(" => ", " as ").strip("\"'`<> ")
             name = tree.text(captured["name"][0]) if "name" in captured else ""
             alias = tree.text(captured["alias"][0]) if "alias" in captured else ""
             place = captured.get("name", captured["module"])[0].start_byte
@@ -221,7 +222,7 @@ def _used(tree: str) -> Iterator[_Import]:
         elif piece and piece != ",":
             path, _, alias = piece.partition(" as ")
             last = prefixes[-1] + path.strip()
-            if not last.endswith("::"):
+            if not last.endswith(("::", ".")):
                 last = last.removesuffix("::self")
                 yield _Import(last, "", alias.strip() or _own_name(last))
 
@@ -260,8 +261,8 @@ METHOD_SET = "method_set"
 
 
 def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Units of a source file, as far as it could be understood; windows of lines in a language without a profile."""
-    grammar = GRAMMARS.get(document.language or "")
+    """Units of a source file, as far as it could be understood; windows by its layout where there is no grammar."""
+    grammar = grammar_of(document.language or "")
     if grammar is None:
         return chunk_text(document, sizes, count_tokens)
     text = SizedText(document.text, sizes, count_tokens)

@@ -10,7 +10,8 @@ from functools import cache, cached_property
 from tree_sitter import Node, Parser, Query, QueryCursor
 from tree_sitter_language_pack import get_language
 
-from weft.chunking.code.grammars import GRAMMARS, Grammar
+from weft.chunking.code.grammar import Grammar
+from weft.chunking.code.grammars import grammar_of
 from weft.chunking.code.macros import without_macros
 from weft.chunking.units.splitting import decoded
 
@@ -28,7 +29,10 @@ _LAST_WORD = re.compile(r"([\w$]+)[^\w$]*$")
 @cache
 def query_of(name: str, part: str) -> Query:
     """One of the queries of a profile."""
-    return Query(get_language(name), GRAMMARS[name].query(part))
+    grammar = grammar_of(name)
+    if grammar is None:
+        raise LookupError(f"expected a language with a grammar, found {name}")
+    return Query(get_language(name), grammar.query(part))
 
 
 class SyntaxTree:
@@ -225,7 +229,7 @@ def dotted(name: bytes) -> str:
     text = name.decode("utf-8", "ignore")
     if text.isidentifier():
         return text
-    text = text.replace("->", ".").replace("::", ".").replace("?.", ".")
+    text = text.replace("->", ".").replace("::", ".").replace("?.", ".").replace(":", ".")
     if "operator" in text:
         return "".join(text.split())
     for _ in range(3):

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Protocol
 
+from weft.chunking.config.directives import directive_entries
 from weft.chunking.config.entries import LINE, Entry, Open, Scanner, closed, json_entries
 from weft.chunking.config.yaml import yaml_documents, yaml_entries
 from weft.chunking.prose.text import chunk_text
@@ -44,7 +45,7 @@ _DOCKER_INSTRUCTION = re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)")
 _HEREDOC = re.compile(rb"<<[-~]?[\"']?(?P<end>\w+)[\"']?")
 _GOMOD_DIRECTIVE = re.compile(rb"(?P<name>[a-z]{2,20})\b(?P<rest>[^\n]*)")
 _MAKE_RULE = re.compile(rb"(?P<name>[^\s#:=][^#:=\n]{0,200}?)[ \t]*(?:::?(?!=)|[:?+!]?=)")
-_HCL_BLOCK = re.compile(rb"(?P<name>[A-Za-z_][^\s{=]*(?:[ \t]+\"[^\"\n]*\")*)")
+_MAKE_SPECIAL = re.compile(rb"\.[A-Z][A-Z_]+[ \t]*:(?!=)")  # `.PHONY: clean` stands above the rule of that name
 _REQUIREMENT = re.compile(rb"(?P<name>[A-Za-z0-9][\w.-]*|-[^\s]+)")
 _LONGEST_VALUE = 2_000  # lines
 
@@ -68,6 +69,7 @@ class _Notation:
     continuation: Callable[[], _Continuation]
     # what opens a table, which holds the entries after it; its last group is its name
     table: re.Pattern[bytes] | None = None
+    leading: re.Pattern[bytes] | None = None  # what is said of the entry below it, as a comment is
     first_column: bool = False  # whether entries outside tables begin in the first column
     named: Callable[[bytes], str] = decoded  # A key, from its bytes
     table_named: Callable[[bytes], str] = decoded  # the name of a table, from its bytes
@@ -76,7 +78,7 @@ class _Notation:
 def _scanned(notation: _Notation, source: bytes) -> list[Entry]:
     top: list[Open] = []
     open_value = notation.continuation()
-    for start, line, pending in _content(source, notation.comments, open_value.goes_on):
+    for start, line, pending in _content(source, notation.comments, open_value.goes_on, notation.leading):
         table = notation.table.match(line) if notation.table is not None else None
         entry = notation.entry.match(line) if table is None else None
         inside = bool(top) and top[-1].container
@@ -90,7 +92,9 @@ def _scanned(notation: _Notation, source: bytes) -> list[Entry]:
     return closed(top, len(source))
 
 
-def _content(source: bytes, comments: bytes, goes_on: Callable[[bytes], bool]) -> Iterator[tuple[int, bytes, int]]:
+def _content(
+    source: bytes, comments: bytes, goes_on: Callable[[bytes], bool], leading: re.Pattern[bytes] | None = None
+) -> Iterator[tuple[int, bytes, int]]:
     """Lines that say something: where each begins, itself, and where the comments and blanks above it begin."""
     pending: int | None = None
     for match in LINE.finditer(source):
@@ -98,7 +102,7 @@ def _content(source: bytes, comments: bytes, goes_on: Callable[[bytes], bool]) -
         text = line.strip()
         if goes_on(line):
             pending = None
-        elif not text or text[0] in comments:
+        elif not text or text[0] in comments or (leading is not None and leading.match(line)):
             pending = start if pending is None else pending
         else:
             yield start, line, start if pending is None else pending
@@ -218,7 +222,6 @@ _NOTATIONS = {
     "dockerfile": _Notation(
         b"#", _DOCKER_INSTRUCTION, _Script, _DOCKER_STAGE, named=lambda name: decoded(name).upper()
     ),
-    "hcl": _Notation(b"#", _HCL_BLOCK, _Script),
     "ini": _Notation(
         b"#;!",
         _INI_KEY,
@@ -227,7 +230,7 @@ _NOTATIONS = {
         first_column=True,
         named=lambda name: decoded(_ESCAPED.sub(b"", name)),
     ),
-    "make": _Notation(b"#", _MAKE_RULE, _Script),
+    "make": _Notation(b"#", _MAKE_RULE, _Script, leading=_MAKE_SPECIAL),
     "requirements": _Notation(b"#", _REQUIREMENT, _Script),
     "toml": _Notation(b"#", _TOML_KEY, _TomlValue, _TOML_TABLE, named=_toml_name, table_named=_toml_name),
 }
@@ -241,9 +244,15 @@ LINE_SCANNERS: Mapping[str, Scanner] = {
 _MOST_BYTES = 1_000_000  # of a file whose structure is looked for; what is larger holds data, and is cut into lines
 _BYTES_PER_TOKEN = 32  # more than tokens of configuration have: what is longer than so many bytes need not be counted
 _FILE = "file"
+_REMARK = "remark"  # what no key stands below
 _DEEPEST_LEVEL = 2
 
-SCANNERS: Mapping[str, Scanner] = {**LINE_SCANNERS, "json": json_entries, "yaml": yaml_entries}
+SCANNERS: Mapping[str, Scanner] = {
+    **LINE_SCANNERS,
+    "directives": directive_entries,
+    "json": json_entries,
+    "yaml": yaml_entries,
+}
 """How each notation is read; others are cut into windows of lines."""
 
 _PACKAGE_UNITS = {
@@ -400,15 +409,15 @@ def _rest(head: ParsedUnit, start: int, end: int, entries: Sequence[Entry]) -> P
 
 
 def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
-    names = (*outer, entry.key)
+    names = (*outer, *filter(None, [entry.key]))
     paths = ["/".join(f"key:{name}" for name in names[:depth]) for depth in range(len(names), 0, -1)]
     return ParsedUnit(
         start=entry.start,
         end=entry.end,
-        path=paths[0],
+        path=paths[0] if entry.key else "/".join((*paths[:1], _REMARK)),
         kind=file.kinds if entry.own else "key",
-        level=min(len(names), _DEEPEST_LEVEL),
-        parents=(*paths[1:], _FILE),
+        level=min(len(outer) + 1, _DEEPEST_LEVEL),
+        parents=(*(paths[1:] if entry.key else paths), _FILE),
         context=PATH_SEPARATOR.join(outer),
         part_context=PATH_SEPARATOR.join(names),
         part_kind="keys",
@@ -444,7 +453,7 @@ def schema_of(uri: str, language: str | None, source: bytes) -> str | None:
         return "package"
     if name == "pyproject.toml":
         return "pyproject"
-    if language in {"dockerfile", "gomod"}:
+    if language in {"directives", "dockerfile", "gomod"}:
         return language
     if language != "yaml":
         return None
@@ -468,6 +477,10 @@ def _resource(source: bytes, document: Entry) -> Entry:
     return replace(document, key="/".join(names) or "document", own=True)
 
 
+def _with_blocks(entry: Entry) -> Entry:
+    return replace(entry, children=tuple(replace(child, own=child.container) for child in entry.children))
+
+
 def _with_services(entry: Entry) -> Entry:
     if entry.key != "services":
         return entry
@@ -476,6 +489,7 @@ def _with_services(entry: Entry) -> Entry:
 
 _UNITS: Mapping[str | None, Callable[[Entry], Entry]] = {
     "compose": _with_services,
+    "directives": _with_blocks,
     "package": lambda entry: replace(entry, own=entry.key in _PACKAGE_UNITS),
     **dict.fromkeys(("dockerfile", "gomod", "pyproject"), lambda entry: replace(entry, own=entry.container)),
 }

@@ -32,6 +32,15 @@ from weft.domain.documents import Document
 _ASKING_ROLES = frozenset({"user", "human", "customer", "interviewer", "question", "q"})
 _QUESTION_MARKS = ("?", "？", "؟")
 _SENTENCE = re.compile(r"(?<=[.!?？؟])\s+|\n+")
+_SENTENCE_BEGINS = re.compile(r"(?:\A|(?<=[.!?])\s+|\n+)\s*")
+_NEAR = 80  # characters at the beginning of a turn in which a sentence may name a topic
+# What people say before they name one.
+_FILLERS = (
+    r"(?:(?:oh?k(?:ay)?|so|now|well|anyway|all ?right|right|great|thanks?|thank you|thx|cool|nice|perfect|hey|hi|and"
+    r"|but|also|oh|hm+|um+|got it|good|yes|no|sure|then|i have an?|i've got an?|here's an?|just an?|an?|one|quick"
+    r"|completely|totally|slightly|entirely|let's go|let us go|can we go|could we go|let's|let us|can we|getting|going"
+    r"|coming)\W+){0,5}"
+)
 _PICTURE = "[shares image: "
 
 
@@ -84,7 +93,7 @@ def question_of(text: str) -> str:
 
 def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str]) -> list[_Stretch]:
     listed = "|".join(re.escape(phrase) for phrase in phrases)
-    begins = re.compile(rf"\W*(?:{listed})\b" if listed else r"(?!)", re.IGNORECASE)
+    begins = re.compile(rf"\W*{_FILLERS}(?:{listed})\b" if listed else r"(?!)", re.IGNORECASE)
     stretches: list[_Stretch] = []
     number, marked = 0, -1
     topic: str | None = None
@@ -92,7 +101,7 @@ def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str
         if place.topic is not None:
             marked, topic = (place.start if marked < 0 else marked), place.topic or topic or ""
             continue
-        if marked >= 0 or not stretches or begins.match(turn_text(source, place)):
+        if marked >= 0 or not stretches or _names_a_topic(turn_text(source, place), begins):
             first = 0 if not stretches else place.start
             stretches.append(_Stretch(marked if marked >= 0 else first, number, topic if marked >= 0 else ""))
             marked, topic = -1, None
@@ -101,6 +110,11 @@ def _stretches(source: bytes, places: Sequence[TurnPlace], phrases: Sequence[str
     if not stretches:
         stretches.append(_Stretch(0, 0, topic))
     return stretches
+
+
+def _names_a_topic(text: str, begins: re.Pattern[str]) -> bool:
+    """Whether one of the first sentences of a turn says that a topic begins."""
+    return any(begins.match(text, sentence.end()) for sentence in _SENTENCE_BEGINS.finditer(text[:_NEAR]))
 
 
 def _paired(source: bytes, stretch: _Stretch) -> list[Exchange]:
@@ -154,7 +168,7 @@ def _turn_starts(speakers: Sequence[str], texts: Sequence[str]) -> list[int]:
 Similarity = Callable[[Sequence[str]], np.ndarray]
 """Texts to vectors, float32 (n, d) of any length, whose cosine is their similarity; a row of zeros says nothing."""
 
-WINDOW_TURNS = 2  # on either side: of 1, 2, 3, 4 and 6 it tells the borders of joined sessions apart best
+WINDOW_TURNS = 3  # on either side: of 2, 3 and 4 it finds borders best; see `python -m tests.support.topic_measure`
 _BLOCK = 4096  # turns whose vectors are in memory at once: those of a very long session would not fit
 _FENCE = re.compile(rb"^[ \t]*(?P<fence>```+|~~~+)(?P<language>[^\n`]*)$", re.MULTILINE)
 _SESSION = "session"
@@ -191,19 +205,27 @@ def chunk_conversation(
     declared = document.metadata
     facts = {name: declared[name] for name in ("session", "time") if declared.get(name)}
     session = _Session(text, declared.get("turns", "").split(), facts)
-    return assemble(document, text, list(_units(session, _topics(text.source, sizes.topics, similarity))))
+    return assemble(document, text, list(_units(session, topics_of(text.source, sizes.topics, similarity))))
 
 
-def _topics(source: bytes, rules: TopicRules | None, similarity: Similarity | None) -> list[list[Exchange]]:
+def topics_of(source: bytes, rules: TopicRules | None, similarity: Similarity | None) -> list[list[Exchange]]:
     """The exchanges of each topic, in order: topics end at markers, and between exchanges that are far apart."""
     every = exchanges(source, places(source), rules)
     apart: set[int] = set()
     if rules is not None and similarity is not None:
         texts = [turn_text(source, place) for exchange in every for place in exchange.places]
         gaps = distances(texts, WINDOW_TURNS, similarity)
-        apart = {number for number, each in enumerate(every) if each.places and gaps[each.turns[0]] > rules.distance}
+        begun = [number for number, each in enumerate(every) if each.places]
+        far = far_apart(gaps[[every[number].turns[0] for number in begun]], rules.distance)
+        apart = {number for number, is_far in zip(begun, far, strict=True) if is_far}
     starts = [number for number, each in enumerate(every) if number == 0 or each.topic is not None or number in apart]
     return [every[first:last] for first, last in pairwise([*starts, len(every)])]
+
+
+def far_apart(gaps: np.ndarray, threshold: float) -> np.ndarray:
+    """Where a distance is above a threshold and those beside it are not larger, bool (n,): one border, not three."""
+    padded = np.concatenate([[-np.inf], gaps, [-np.inf]])
+    return np.asarray((gaps > threshold) & (gaps > padded[:-2]) & (gaps >= padded[2:]))
 
 
 def distances(texts: Sequence[str], window: int, similarity: Similarity, *, block: int = _BLOCK) -> np.ndarray:

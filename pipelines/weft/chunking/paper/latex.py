@@ -132,11 +132,12 @@ _HEADER_ROW = re.compile(
 _LONGEST_TABLE = 200_000  # bytes: a hostile page must not be searched to its end again and again
 
 
-def latex_outline(source: bytes) -> Outline:
-    """Blocks of a source, its labels, references and citations."""
+def latex_outline(source: bytes, whole: str = "") -> Outline:
+    """Blocks of a source, its labels, references and citations; under the title of the `whole` that it is a part of."""
     text = _masked(source)
     reader = _Reader(text)
     blocks = with_explanations(reader.blocks(), text, sorted(reader.equations))
+    blocks = [*([Block(0, 0, HEADING, heading=Heading(0, whole))] if whole else []), *blocks]
     cited = [(match.start(), key) for match in _CITE.finditer(text) for key in _keys(match[1])]
     bibliography = {reference.key: reference for reference in _bibliography(text)}
     entries = [(at, bibliography.get(key, BibliographyEntry(key, ""))) for at, key in cited]

@@ -16,6 +16,9 @@ from weft.domain.documents import Document
 
 LATEX = "latex"
 MARKDOWN = "markdown"
+PART_OF = "part_of"
+"""The fact that a file is a part of the paper or book of that title (ING-35)."""
+
 _LATEX_SUFFIXES = frozenset({".tex", ".ltx", ".latex"})
 _MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".txt", ""})
 _COMMAND = re.compile(r"^[^%\n]{0,200}\\(?:documentclass|documentstyle|section|chapter|begin)\b", re.MULTILINE)
@@ -88,6 +91,8 @@ def chunk_paper(document: Document, sizes: ChunkSizes, count_tokens: TokenCounte
     links, and what the bibliography says of it among its attributes, as "cite:<key>".
     """
     text = SizedText(document.text, sizes, count_tokens)
-    latex = document.language == LATEX
-    outline = latex_outline(text.source) if latex else markdown_paper_outline(document.text, text.source)
+    if document.language == LATEX:
+        outline = latex_outline(text.source, document.metadata.get(PART_OF, ""))
+    else:
+        outline = markdown_paper_outline(document.text, text.source)
     return chunk_outline(document, text, outline)

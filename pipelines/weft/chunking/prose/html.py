@@ -10,7 +10,8 @@ import html
 import re
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from urllib.parse import unquote
 
@@ -37,34 +38,95 @@ TOKEN = re.compile(
     rb"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,60}+)(?P<rest>(?:[^<>\"']++|\"[^\"]{0,4000}+\"|'[^']{0,4000}+'){0,200}+)>"
     rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
 )
-_ATTRIBUTE = re.compile(r"(?<!\S)(id|name|href|class|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"(?<!\S)(id|name|href|class|alt|xml:id|url|linkend|xlink:href)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))",
+    re.IGNORECASE,
+)
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _HIDDEN = frozenset(
-    {"button", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
+    {"button", "footer", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
 )
+_NO_TEXT = re.compile(rb"\brole\s*=\s*[\"']?(?:navigation|banner|contentinfo|search)\b", re.IGNORECASE)
+_MAIN = re.compile(rb"<main\b[^<>]{0,500}>(?P<text>.*)</main\s*>", re.DOTALL | re.IGNORECASE)
+_ALT = re.compile(r"\balt\s*=\s*([\"'])([^\"'<>]*?[^\s\"'<>][^\"'<>]*)\1", re.IGNORECASE)
+_RAW = frozenset({b"script", b"style", b"title", b"iframe", b"noscript"})  # what stands in them is no element
+_BULLET = "li"
 _HEADINGS = {f"h{rank}": rank for rank in range(1, 7)}
 _LISTS = frozenset({"ul", "ol", "dl"})
-_ITEMS = frozenset({"li", "dt"})
+_ITEMS = {"ul": "li", "ol": "li", "dl": "dt"}
 _CELLS = frozenset({"td", "th"})
 _WHOLE = frozenset({"table", "pre"})
 
 
-def html_outline(source: bytes) -> Outline:
-    """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it."""
-    reader = _Reader(source)
-    reader.read()
+Names = Callable[[str, bool], str]
+"""An element of HTML for one that a tag opens or closes."""
+
+_SECTION_NAMES = (
+    "article appendix book chapter part preface refentry refsect1 refsect2 refsect3 refsection sect1 sect2 sect3 sect4 "
+    "sect5 section glossary bibliography"
+)
+_SECTIONS = frozenset(_SECTION_NAMES.split())
+_LIKE_HTML = {
+    "pre": "programlisting screen literallayout synopsis cmdsynopsis funcsynopsis",
+    "ul": "itemizedlist orderedlist simplelist procedure calloutlist substeps",
+    "li": "listitem member step callout",
+    "dl": "variablelist glosslist",
+    "dt": "varlistentry glossentry",
+    "table": "table informaltable",
+    "tr": "row",
+    "td": "entry",
+    "thead": "thead",
+    "p": "para simpara formalpara note tip warning caution important term refpurpose abstract info bookinfo "
+    "articleinfo refnamediv refsynopsisdiv example figure qandaset sidebar blockquote",
+    "a": "link xref ulink",
+    "script": "indexterm remark",
+}
+_LIKE: Mapping[str, str] = {name: like for like, names in _LIKE_HTML.items() for name in names.split()}
+
+
+class _OfDocbook:
+    """Elements of DocBook: a title is a heading as deep as its section, or a paragraph in anything else."""
+
+    def __init__(self) -> None:
+        self._within: list[str] = []
+        self._title = ""
+
+    def __call__(self, name: str, closes: bool) -> str:
+        name = name.rpartition(":")[2]
+        if name in {"title", "refentrytitle"}:
+            if not closes:
+                depth = sum(each in _SECTIONS for each in self._within)
+                heads = not self._within or self._within[-1] in _SECTIONS or self._within[-1].endswith(("info", "meta"))
+                self._title = f"h{min(max(depth, 1), 6)}" if heads else "p"
+            return self._title or "p"
+        if name in _SECTIONS or _LIKE.get(name) in {"p", "table"} or name.endswith(("info", "meta")):
+            if not closes:
+                self._within.append(name)
+            elif name in self._within:
+                del self._within[len(self._within) - 1 - self._within[::-1].index(name) :]
+            return _LIKE.get(name, "section")
+        return _LIKE.get(name, "span")
+
+
+def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name, _closes: name) -> Outline:
+    """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it.
+
+    `names` tells elements of another language by those of HTML that they are like.
+    """
+    reader = _Reader(source, names())
+    main = _MAIN.search(source)
+    reader.read(*(main.span("text") if main else (0, len(source))))
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
-    characters = {start: character(source[start:end]) for start, end in reader.entities}
     return Outline(
         blocks=reader.blocks,
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of(reader.links),
         heads=reader.headed.heads,
-        marks=sorted([*spans, *reader.entities]),
+        marks=sorted([*spans, *reader.replaced]),
         instead={
             **separators(source, spans, reader.tags),
             **opened_fences(source, spans, reader.headed.fences),
-            **characters,
+            **{start: text for (start, _), text in reader.replaced.items()},
         },
     )
 
@@ -77,48 +139,66 @@ def character(entity: bytes) -> bytes:
 class _Reader:
     """Reads the tokens of one page."""
 
-    def __init__(self, source: bytes) -> None:
+    def __init__(self, source: bytes, names: Names) -> None:
         self.blocks: list[Block] = []
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
         self.headed = HtmlHeads(source)
         self.tags: list[tuple[int, int, str]] = []
-        self.entities: list[Span] = []
+        self.replaced: dict[Span, bytes] = {}  # characters by name, and words that stand for pictures
         self._source = source
+        self._names = names
         self._start: int | None = None  # where the next block begins, at its outermost tag
         self._inked = False  # whether that has text already
         self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
         self._depth = 0  # of elements of that name
         self._items: list[int] = []
 
-    def read(self) -> None:
-        """Read all of it."""
-        source, at = self._source, 0
+    def read(self, first: int, last: int) -> None:
+        """Read a span; what stands around it is shown to nobody."""
+        source, at = self._source, first
+        self.tags.append((0, first, ""))
         absent: set[bytes] = set()  # what closes something, and comes no more
-        while token := TOKEN.search(source, at):
+        while token := TOKEN.search(source, at, last):
             self._text(at, token.start())
             at = token.end()
             name = decoded(token["name"] or b"").lower()
+            name = name and self._names(name, bool(token["end"]))
             if token["comment"] or (not token["end"] and _is_hidden(name, token["rest"])):
-                at = self._skipped(token, b"-->" if token["comment"] else b"</" + token["name"], absent)
+                at = self._skipped(token, absent)
                 self.tags.append((token.start(), at, name))
             elif token["entity"]:
                 self._text(*token.span())
-                self.entities.append(token.span())
+                self.replaced[token.span()] = character(token.group())
+            elif name == "img" and (alt := _ALT.search(decoded(token["rest"]))):
+                self._text(*token.span())
+                self.replaced[token.span()] = encoded(html.unescape(alt[2]).strip())
             else:
-                self.tags.append((*token.span(), name))
+                self.tags.append((*token.span(), "p" if token["end"] and name == _BULLET else name))
                 if name:
                     self._tag(token, name)
-        self._text(at, len(source))
-        self._close(len(source))
+        self._text(at, last)
+        self._close(last)
+        self.tags.append((last, len(source), ""))
 
-    def _skipped(self, token: re.Match[bytes], closing: bytes, absent: set[bytes]) -> int:
+    def _skipped(self, token: re.Match[bytes], absent: set[bytes]) -> int:
         """Where something ends that is not read; its opening tag alone where nothing ends it."""
-        ends = -1 if closing in absent else self._source.find(closing, token.end())
-        if ends < 0:
-            absent.add(closing)
+        name = b"-->" if token["comment"] else token["name"].lower()
+        if name in absent:
             return token.end()
-        return ends + len(closing) if token["comment"] else (self._source.find(b">", ends) + 1 or len(self._source))
+        if token["comment"]:
+            ends = self._source.find(name, token.end())
+            if ends >= 0:
+                return ends + len(name)
+        depth = 1
+        for tag in re.compile(rb"<(/?)" + re.escape(name) + rb"\b[^<>]*>?", re.IGNORECASE).finditer(
+            self._source, token.end()
+        ):
+            depth += -1 if tag[1] else name not in _RAW
+            if not depth:
+                return tag.end()
+        absent.add(name)
+        return token.end()
 
     def _text(self, start: int, end: int) -> None:
         if self._inked or not (text := self._source[start:end].strip()):
@@ -165,7 +245,7 @@ class _Reader:
             self._depth += -1 if closes else 1
             if self._depth == 0:
                 self._close(token.end())
-        elif self._depth == 1 and name in _ITEMS and not closes:
+        elif self._depth == 1 and name == _ITEMS.get(self._open or "") and not closes:
             self._items.append(token.start())
 
     def _close(self, end: int) -> None:
@@ -209,17 +289,19 @@ class _Reader:
             return
         for match in _ATTRIBUTE.finditer(decoded(token["rest"])):
             key, value = match[1].lower(), html.unescape(match[2] or match[3] or match[4] or "").strip()
-            if key == "id" or (key == "name" and name == "a"):
+            if key in {"id", "xml:id"} or (key == "name" and name == "a"):
                 self.anchors.append((token.start(), value))
-            elif key == "href" and name == "a":
-                target = unquote(value)
+            elif key in {"href", "url", "linkend", "xlink:href"} and name == "a":
+                target = f"#{value}" if key == "linkend" else unquote(value)
                 if target.strip("#") and not _ELSEWHERE.match(target):
                     self.links.append((token.start(), Link(LinkKind.REFERENCES, target)))
 
 
 def _is_hidden(name: str, rest: bytes | None) -> bool:
     """Whether nobody reads what an element holds; a sign beside a heading that links to it is of that kind."""
-    return (name in _HIDDEN and not (rest or b"").endswith(b"/")) or (name == "a" and b"headerlink" in (rest or b""))
+    attributes = rest or b""
+    hidden = name in _HIDDEN or (b"role" in attributes and _NO_TEXT.search(attributes) is not None)
+    return (hidden and not attributes.endswith(b"/")) or (name == "a" and b"headerlink" in attributes)
 
 
 def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
@@ -231,12 +313,13 @@ def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:
 
 
 def opened_fences(source: bytes, spans: Sequence[Span], fences: Sequence[tuple[int, str]]) -> Mapping[int, bytes]:
-    """What stands above code instead of its tag, so that it is told in which language it is."""
+    """What stands above and below code instead of its tags, so that it is told in which language it is."""
     starts = [start for start, _ in spans]
     opened: dict[int, bytes] = {}
     for at, fence in fences:
         start, end = spans[bisect_right(starts, at) - 1]
-        opened[start] = f"\n{fence}".encode() + (b"" if source[end : end + 1] == b"\n" else b"\n")
+        before = b"" if source[start - 1 : start] == b"\n" else b"\n"
+        opened[start] = before + fence.encode() + (b"" if source[end : end + 1] == b"\n" else b"\n")
     return opened
 
 
@@ -252,11 +335,20 @@ def separators(
             name = following.popleft()[2]
             if name in _CELLS:
                 apart = apart or b" "
-            elif name and name not in INLINE:
+            elif name == _BULLET:
+                apart = b"\n- "
+            elif name and name not in INLINE and apart != b"\n- ":
                 apart = b"\n"
+        if apart == b"\n- ":
+            separators[start] = apart[1:] if source[max(start - 1, 0) : start] in {b"\n", b""} else apart
+            continue
         beside = source[max(start - 1, 0) : start] + source[end : end + 1]
         blanks = b"\r\n" if apart == b"\n" and not tight else b" \t\r\n"
         blank = any(sign in blanks for sign in beside)
         if apart and not blank:
             separators[start] = apart
     return separators
+
+
+docbook_outline = partial(html_outline, names=_OfDocbook)
+"""The same of DocBook."""

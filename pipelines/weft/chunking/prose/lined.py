@@ -1,16 +1,16 @@
-"""Markups by headings beside Markdown: HTML, and those that tell by lines, AsciiDoc and Org (ING-6, ING-40)."""
+"""Markups by headings beside Markdown: HTML, and those that are read by their lines (ING-6, ING-40)."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from weft.chunking.prose.heads.lines import heads_of_lines
-from weft.chunking.prose.html import html_outline
+from weft.chunking.prose.html import docbook_outline, html_outline
+from weft.chunking.prose.line_markups import ASCIIDOC, MAN, ORG, POD, LineRules, filled
 from weft.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -32,73 +32,14 @@ from weft.domain.documents import Document
 from weft.domain.links import Link, LinkKind
 
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!\d)|//")
+_UNDERLINE = re.compile(rb"([-=~^+])\1{2,}$")
+_TITLE_SIGNS = 2  # by so many characters an underline may be longer or shorter than its title
 _HIDDEN = "hidden"
 _LEADING = "leading"
 _ROW = "row"
 _ITEM = "item"
 _SHOWN = ("text", "plain", "named", "alt", "inner", "target", "near", "file")
 """What of a link or a picture is shown: the first of these that it has."""
-
-
-@dataclass(frozen=True, slots=True)
-class LineRules:
-    """How a markup is read, by patterns of lines without their ends."""
-
-    # its groups are `heading` with `title`, `whole_title` of the document, `code` that opens what stays as it is,
-    # `comment` that opens what nobody reads, `hidden` lines, `leading` lines that belong to what follows, `row`
-    # of a table, and `item` of a list. A line of none of them is text
-    line: re.Pattern[bytes]
-    closed: Mapping[bytes, bytes]  # what closes what a line opened, from the line
-    # links; what is shown of one are the groups `text` and `plain`, where it leads `target` and `near`
-    inline: re.Pattern[bytes]
-    anchors: re.Pattern[bytes]  # names of places, in the only group that matched
-    top: int  # signs before a heading of the widest sections
-
-
-ASCIIDOC = LineRules(
-    line=re.compile(
-        rb"(?P<heading>={1,6}|\#{1,6})[ \t]+(?P<title>\S.*?)(?:[ \t]+(?P=heading))?$"
-        rb"|(?P<code>-{4,}|\.{4,}|\+{4,}|[|,:!]={3,}|`{3}.*)$|(?P<comment>/{4,})$"
-        rb"|(?P<hidden>//(?!/).*|:!?[A-Za-z0-9_][\w-]*!?:(?:[ \t].*)?|={4,}|\*{4,}|_{4,}|--"
-        rb"|'{3,}|\[(?:\[[^\]]+\]|\#[^\]]+|%[^\]]*|cols[^\]]*|options[^\]]*)\])$"
-        rb"|(?P<leading>\[[^\]]*\]|\.[^\s.].*)$"
-        rb"|(?P<item>[ \t]*(?:\*{1,5}|\.{1,5}|-|\d{1,9}\.)[ \t]+\S|\S[^\n]{0,200}?::(?:[ \t]|$))"
-    ),
-    closed={},
-    inline=re.compile(
-        rb"(?:xref|link|mailto):(?P<target>[^\s\[\]]{1,500})\[(?P<text>[^\]\n]{0,500})\]"
-        rb"|<<(?P<near>[^<>,\n]{1,300})(?:,[ \t]*(?P<plain>[^<>\n]{0,300}))?>>"
-        rb"|(?P<address>https?://[^\s\[\]]{1,500})\[(?P<named>[^\]\n]{1,500})\]"
-        rb"|include::(?P<file>[^\s\[\]]{1,500})\[[^\]\n]{0,200}\]"
-        rb"|(?P<picture>image|video|audio)::?[^\s\[\]]{1,500}\[\"?(?P<alt>[^\],\"\n]{0,300})[^\]\n]{0,300}\]"
-        rb"|\b(?:kbd|btn|footnote|pass|stem|latexmath|asciimath):[a-z,]{0,20}\[(?P<inner>[^\]\n]{1,500})\]"
-    ),
-    anchors=re.compile(rb"^\[\[([^\],\n]{1,200})[^\]\n]*\]\]|^\[#([^\],.%\n]{1,200})[^\]\n]*\]", re.MULTILINE),
-    top=2,
-)
-
-ORG = LineRules(
-    line=re.compile(
-        rb"(?P<heading>\*+)[ \t]+(?P<state>(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED)[ \t]+)?(?:\[\#\w\][ \t]+)?)"
-        rb"(?P<title>\S.*?)(?P<tags>(?:[ \t]+:[\w@#%:]+:)?)[ \t]*$"
-        rb"|(?i:\#\+title):[ \t]*(?P<whole_title>\S.*)$"
-        rb"|(?P<code>[ \t]*(?i:\#\+begin_(?!comment|quote|center|verse)\w+).*)$"
-        rb"|(?P<comment>[ \t]*(?i:\#\+begin_comment|:properties:).*)$"
-        rb"|(?P<leading>[ \t]*(?i:\#\+caption:).*)$"
-        rb"|(?P<hidden>[ \t]*(?:(?i:\#\+(?:begin|end)_(?:quote|center|verse))|\#(?:[ \t].*)?|\#\+[\w-]+:.*"
-        rb"|(?:SCHEDULED|DEADLINE|CLOSED):.*))$"
-        rb"|(?P<row>[ \t]*\|.*)$"
-        rb"|(?P<item>[ \t]*(?:[-+]|\d{1,9}[.)])[ \t]+\S|[ \t]+\*[ \t]+\S)"
-    ),
-    closed={b"#+begin_": b"#+end_", b":properties:": b":end:"},
-    inline=re.compile(
-        rb"\[\[(?P<target>[^\[\]\n]{1,500})\](?:\[(?P<text>[^\[\]\n]{1,500})\])?\]|(?P<place><<[^<>\n]{1,200}>>)"
-    ),
-    anchors=re.compile(
-        rb"^[ \t]*:(?:CUSTOM_ID|ID):[ \t]*(\S{1,200})|<<([^<>\n]{1,200})>>", re.MULTILINE | re.IGNORECASE
-    ),
-    top=1,
-)
 
 
 class _Line(NamedTuple):
@@ -113,14 +54,31 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
     blocks = reader.blocks()
     code = reader.code
     matches = [match for match in rules.inline.finditer(source) if not _inside(code, match.start())]
+    spans = merged(source, [*reader.marks, *(span for match in matches for span in _around(match))])
+    instead = {
+        span: text
+        for span, text in _apart(reader.signs(source))
+        if not _inside(code, span[0]) and not _inside(spans, span[0])
+    }
     anchors = [(match.start(), decoded(match[match.lastindex or 0])) for match in rules.anchors.finditer(source)]
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of([*anchors, *reader.headings]),
         links=NamePositions.of(filter(None, map(_link, matches))),
+        notes=NamePositions.of(reader.notes),
         heads=heads_of_lines(source),
-        marks=merged(source, [*reader.marks, *(span for match in matches for span in _around(match))]),
+        marks=sorted([*spans, *instead]),
+        instead={start: text for (start, _), text in instead.items()},
     )
+
+
+def _apart(signs: Iterable[tuple[Span, bytes]]) -> Iterator[tuple[Span, bytes]]:
+    """Signs in order, without those inside others."""
+    done = 0
+    for (start, end), replacement in sorted(signs):
+        if start >= done:
+            yield (start, end), replacement
+            done = end
 
 
 class _Reader:
@@ -130,6 +88,8 @@ class _Reader:
         self.code: list[Span] = []
         self.marks: list[Span] = []
         self.headings: list[tuple[int, str]] = []
+        self.notes: list[tuple[int, tuple[str, str]]] = []
+        self.signs = rules.signs(source)
         self._rules = rules
         self._lines: list[_Line] = []
         start = 0
@@ -158,10 +118,12 @@ class _Reader:
     def _block(self, at: int) -> tuple[Block, int]:
         kind = self._kind(at)
         line = self._lines[at]
+        if self._is_underlined(at):
+            return self._underlined(at), at + 2
         if kind in {"heading", "whole_title"}:
             return self._heading(at), at + 1
         if kind in {"code", "comment"}:
-            after = self._closing(at)
+            after = self._closing(at, needed=kind == "comment")
             self.code.append(self._span(at, after))
             if kind == "comment":
                 self.marks.append(self._span(at, after))
@@ -175,38 +137,59 @@ class _Reader:
             return Block(*self._span(at, after), WHOLE), after
         return self._list(at) if kind == _ITEM else self._paragraph(at)
 
+    def _is_underlined(self, at: int) -> bool:
+        """Whether a line is a title with a line of signs below it, about as long."""
+        text, under = (self._lines[place].text if place < len(self._lines) else b"" for place in (at, at + 1))
+        return (
+            under[:1] in (self._rules.underlines or b"\0")
+            and _UNDERLINE.match(under) is not None
+            and self._kind(at) is None
+            and text[:1] not in {b" ", b"\t"}
+            and re.search(rb"\w", text) is not None
+            and abs(len(decoded(text)) - len(under)) <= _TITLE_SIGNS
+        )
+
+    def _underlined(self, at: int) -> Block:
+        line, under = self._lines[at], self._lines[at + 1]
+        self.marks.append((under.start, under.end))
+        return self._titled(line.start, under.end, self._rules.underlines.index(under.text[:1]), line.text)
+
+    def _titled(self, start: int, end: int, rank: int, text: bytes) -> Block:
+        title = decoded(filled(text, self.signs)).strip()
+        self.headings.append((start, "-".join(re.findall(r"\w+", title.lower()))))
+        return Block(start, end, HEADING, heading=Heading(rank, title))
+
     def _heading(self, at: int) -> Block:
         line = self._lines[at]
         match = self._rules.line.match(line.text)
-        groups = {} if match is None else match.groupdict()
-        title = decoded(groups.get("title") or groups.get("whole_title") or b"").strip()
-        if match is not None and groups.get("whole_title"):
-            self.marks.append((line.start, line.start + match.start("whole_title")))
-        elif match is not None and groups.get("state") is not None:
-            self.marks += [
-                (line.start + first, line.start + last) for first, last in map(match.span, ("state", "tags"))
-            ]
-        rank = len(groups["heading"]) - self._rules.top + 1 if groups.get("heading") else 0
-        self.headings.append((line.start, "-".join(re.findall(r"\w+", title.lower()))))
-        return Block(line.start, line.end, HEADING, heading=Heading(max(rank, 0), title))
+        if match is None:  # never: the line was told to be a heading
+            return Block(line.start, line.end)
+        groups = match.groupdict()
+        shown = "title" if groups.get("title") else "whole_title"
+        sign, first = groups.get("heading") or b"", match.start(shown)
+        beside = [match.span(name) for name in ("state", "tags", "rest") if groups.get(name)]
+        beside += [(0, first)] if sign in self._rules.ranks or shown == "whole_title" else []
+        self.marks += [(line.start + start, line.start + end) for start, end in beside]
+        if tags := groups.get("tags"):
+            self.notes.append((line.start, ("tags", " ".join(decoded(tags).strip(" \t:").split(":")))))
+        rank = self._rules.ranks.get(sign, len(sign) - self._rules.top + 1)
+        return self._titled(line.start, line.end, max(rank, 0), groups[shown])
 
-    def _closing(self, at: int) -> int:
-        """The line after what closes what a line opens; after the last one where nothing does."""
+    def _closing(self, at: int, *, needed: bool) -> int:
+        """The line after what closes what a line opens; where nothing does, the next if that is needed, or the last."""
         text = self._lines[at].text.strip().lower()
         closing = next((end for start, end in self._rules.closed.items() if text.startswith(start)), None)
-        after = at + 1
-        while after < len(self._lines):
+        for after in range(at + 1, len(self._lines)):
             other = self._lines[after].text
-            after += 1
-            if (
-                other == text[:3]
-                if text.startswith(b"```")
-                else other == text
-                if closing is None
-                else (other.strip().lower().startswith(closing))
-            ):
+            if text.startswith(b"```"):
+                closes = other == text[:3]
+            else:
+                closes = other == text if closing is None else other.strip().lower().startswith(closing)
+            if closes:
+                return after + 1
+            if needed and self._kind(after) == "heading":
                 break
-        return after
+        return at + 1 if needed else len(self._lines)
 
     def _list(self, at: int) -> tuple[Block, int]:
         """Items, with what is indented below them, or follows them without a blank line."""
@@ -233,7 +216,8 @@ class _Reader:
         return self._kind(at) == _ITEM or (self._kind(at) is None and self._lines[at].text[:1] in b" \t")
 
     def _paragraph(self, at: int) -> tuple[Block, int]:
-        after = self._while(at + 1, lambda other: bool(self._lines[other].text) and self._kind(other) in {None, _ITEM})
+        goes_on = {None} if self._rules.interrupting else {None, _ITEM}
+        after = self._while(at + 1, lambda other: bool(self._lines[other].text) and self._kind(other) in goes_on)
         return Block(*self._span(at, after), PARAGRAPH), after
 
     def _while(self, at: int, holds: Callable[[int], bool]) -> int:
@@ -273,9 +257,12 @@ def _around(match: re.Match[bytes]) -> Iterator[Span]:
 
 
 OUTLINES: Mapping[str, Callable[[bytes], Outline]] = {
+    "docbook": docbook_outline,
     "html": html_outline,
     "asciidoc": partial(lined_outline, rules=ASCIIDOC),
+    "man": partial(lined_outline, rules=MAN),
     "org": partial(lined_outline, rules=ORG),
+    "pod": partial(lined_outline, rules=POD),
 }
 """What reads each of them, by the language of a document."""
 

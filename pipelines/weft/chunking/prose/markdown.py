@@ -20,6 +20,7 @@ from weft.chunking.prose.html import TOKEN, opened_fences
 from weft.chunking.prose.markdown_marks import (
     LiteralSpan,
     code_in,
+    component_lines,
     directive_body,
     directive_of,
     included_files,
@@ -195,7 +196,10 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     hidden = _hidden_front(text, match, front)
     lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
     reader = _Reader(source, lines)
-    blocks = reader.blocks(_parser().parse(with_fences(text[match.after :] if match else text)))
+    components = component_lines(source, front)
+    parsed = decoded(_without(source, components)[front:]) if components else text[match.after :] if match else text
+    blocks = reader.blocks(_parser(indented=not components).parse(with_fences(parsed)))
+    blocks = _with_components(blocks, components)
     literals = list(code_in(source, sorted(reader.literals)))
     rst = [rst_in(source, *span) for span in reader.rst]
     shown = {place: fence for span in reader.literals for place, fence in template_fences(source, *span).items()}
@@ -222,6 +226,25 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     )
 
 
+def _without(source: bytes, spans: Sequence[Span]) -> bytes:
+    """A source with blanks in place of some spans: what stands beside a tag is read as if it stood alone."""
+    blank = bytearray(source)
+    for start, end in spans:
+        blank[start:end] = re.sub(rb"[^\n]", b" ", source[start:end])
+    return bytes(blank)
+
+
+def _with_components(blocks: Sequence[Block], components: Sequence[Span]) -> list[Block]:
+    """The blocks, with the tags of components between them, which lead to what follows."""
+    ends = [block.end for block in blocks]
+    between = [
+        Block(start, end, ANCHOR)
+        for start, end in components
+        if (at := bisect_right(ends, start)) == len(blocks) or blocks[at].start >= end
+    ]
+    return sorted([*blocks, *between], key=lambda block: block.start)
+
+
 def _hidden_front(text: str, front: Front | None, end: int) -> list[tuple[int, int]]:
     """The spans of front matter that are read as facts: all of it but a description."""
     described = description_in(text, front) if front else None
@@ -241,8 +264,10 @@ def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tu
 
 
 @cache
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable("table")
+def _parser(*, indented: bool = True) -> MarkdownIt:
+    """A parser; beside components an indent is none of code, as in MDX."""
+    parser = MarkdownIt("commonmark").enable("table")
+    return parser if indented else parser.disable("code")
 
 
 @dataclass(slots=True)

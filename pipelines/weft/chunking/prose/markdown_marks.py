@@ -28,6 +28,7 @@ _TARGET = (
 )
 _COMPONENT = rb"(?-i:[A-Z][a-z])\w{0,60}(?:\.\w{1,60})?"  # of JSX
 _BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,200}\}"
+_CLOSED = rb"(?:[^<]|<(?!/?(?P=element)\b)){0,4000}</(?P=element)>"
 _TAGS = (
     b"a abbr address article aside audio b blockquote br button caption center cite code col colgroup dd del details "
     b"dfn div dl dt em embed figcaption figure font footer h1 h2 h3 h4 h5 h6 header hr i iframe img input ins kbd "
@@ -44,9 +45,10 @@ _MARK = re.compile(
     rb"|(?P<comment><!--)"
     rb"|(?P<hidden><(?P<held>script|style)\b)"
     rb"|(?P<tag></?(?:" + b"|".join(_TAGS) + rb")(?:\s[^<>]{0,1000})?/?>)"
-    rb"|(?P<component>(?<![\w`])(?:</" + _COMPONENT + rb">|<" + _COMPONENT + rb"(?:(?=[^<>]{0,1000}=)(?:\s{1,40}"
-    rb"[\w:-]{1,60}(?:=(?:\"[^\"]{0,500}\"|'[^']{0,500}'|" + _BRACES + rb"))?){1,20}\s{0,40}/?|\s{0,9}/)>)"
-    rb"|^[ \t]*<" + _COMPONENT + rb">(?=[ \t]*\r?(?:\n|\Z)))"
+    rb"|(?P<component></" + _COMPONENT + rb">|(?<![\w`])<(?P<element>" + _COMPONENT + rb")"
+    rb"(?P<given>(?:(?=[^<>]{0,1000}=)|(?=[^<>]{0,200}>" + _CLOSED + rb"))(?:\s{1,40}"
+    rb"[\w:-]{1,60}(?:=(?:\"[^\"]{0,500}\"|'[^']{0,500}'|" + _BRACES + rb"))?){0,20}\s{0,40}/?|\s{0,9}/)>)"
+    rb"|(?P<wrapper>^[ \t]*<" + _COMPONENT + rb">(?=[ \t]*\r?(?:\n|\Z)))"
     rb"|<(?P<address>(?:https?|mailto|ftp):[^<>\s]{1,1000})>"
     rb"|^[ ]{0,3}(?P<definition>\[[^\]^\n][^\]\n]{0,200}\]:[ \t]{0,9}\S[^\n]*\n?)"
     rb"|!?\[\]\([ \t]*[<\#]?(?P<bare>[^()\s<>]{1,300})>?[ \t]*\)"
@@ -86,6 +88,22 @@ _DATED = re.compile(rb"deprecated|version(?:added|changed|removed)")
 _PICTURES = frozenset({b"image", b"figure"})
 _ELEMENT = re.compile(rb"</?([A-Za-z][\w-]*)")
 _ALT = re.compile(rb"\balt[ \t]*=[ \t]*([\"'])([^\"'<>]*)\1", re.IGNORECASE)
+# What a component shows of itself: names and titles, what a parameter is like, what stands beside it.
+_GIVEN = re.compile(
+    rb"(?<![\w:-])(?P<name>[A-Za-z]\w{0,60})(?:=(?:\"(?P<quoted>[^\"]*)\"|'(?P<single>[^']*)'"
+    rb"|\{[ ]*[\"'`]?(?P<braced>[^{}\"'`]*)[\"'`]?[ ]*\}|(?P<other>\{)))?(?=[\s/]|\Z)"
+)
+_TITLES = frozenset(b"title label name path query body header heading caption alt summary description".split())
+_LIKE = frozenset(b"type default required".split())
+_COMPONENT_LINES = re.compile(
+    rb"^[ \t]*</?"
+    + _COMPONENT
+    + rb"(?:\s{1,40}[\w:-]{1,60}(?:=(?:\"[^\"]{0,500}\"|'[^']{0,500}'|"
+    + _BRACES
+    + rb"))?){0,20}"
+    rb"\s{0,40}/?>[ \t]*\r?$",
+    re.MULTILINE,
+)
 _INDENT = 4  # columns: what stands so far in belongs to the admonition or tab above
 _CODE = re.compile(
     rb"code|code-block|code-cell|sourcecode|literalinclude|math|eval-rst|mermaid|graphviz|table|csv-table|list-table"
@@ -117,17 +135,53 @@ class Marks:
     instead: Mapping[int, bytes]  # what is shown in place of one, by where it begins
 
 
+def component_lines(source: bytes, start: int) -> list[Span]:
+    """Spans of tags of components that stand on lines of their own, in order."""
+    return [match.span() for match in _COMPONENT_LINES.finditer(source, start)] if b"<" in source else []
+
+
+def shown_of(given: bytes, *, tab: bool = False) -> bytes:
+    """What the attributes of a component show, as a page has it; a tab without a label shows its value.
+
+    Examples:
+        >>> shown_of(b' path="colour" type="string" required')
+        b'colour (string, required): '
+        >>> shown_of(b' title="Why?" icon="bird"'), shown_of(b' value="mac"', tab=True), shown_of(b' tip="There"')
+        (b'Why? ', b'mac ', b'(There) ')
+    """
+    values = {match["name"]: _value(match) for match in _GIVEN.finditer(given)}
+    titles = [value for name, value in values.items() if name in _TITLES and value]
+    titles = titles or list(filter(None, [values.get(b"value")] if tab else []))
+    like = [
+        name if name == b"required" else b"default " + value if name == b"default" else value
+        for name, value in values.items()
+        if name in _LIKE and value != b"false" and (value or name == b"required")
+    ]
+    if like and titles:
+        titles[0] += b" (" + b", ".join(like) + b"):"
+    aside = [b"(" + values[b"tip"] + b")"] if values.get(b"tip") else []
+    replaced = b". ".join(titles) if not like else b" ".join(titles)
+    return b" ".join(filter(None, [replaced, *aside])) + (b" " if titles or aside else b"")
+
+
+def _value(match: re.Match[bytes]) -> bytes:
+    replaced = match["quoted"] or match["single"] or match["braced"] or b""
+    return b" ".join(replaced.split())
+
+
 def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] = ()) -> Marks:
     """The marks of a text: characters written by name are shown as themselves, and what tags kept apart stays apart."""
-    tags: list[tuple[int, int, str]] = []
-    entities: list[Span] = []
-    inner = chain.from_iterable(_of_prose(source, *span, tags, entities) for span in _between(source, code))
+    reader = _Reader(source)
+    inner = chain.from_iterable(reader.prose(*span) for span in _between(source, code))
     spans = merged(source, [*further, *inner])
     starts = [start for start, _ in spans]
-    apart = separators(source, spans, tags, tight=True)
-    outside = [span for span in entities if (at := bisect_right(starts, span[0])) == 0 or spans[at - 1][1] <= span[0]]
-    characters = {start: character(source[start:end]) for start, end in outside}
-    return Marks(sorted([*spans, *outside]), {**apart, **characters})
+    apart = separators(source, spans, reader.tags, tight=True)
+    outside = {
+        span: text
+        for span, text in reader.replaced.items()
+        if (at := bisect_right(starts, span[0])) == 0 or spans[at - 1][1] <= span[0]
+    }
+    return Marks(sorted([*spans, *outside]), {**apart, **{start: text for (start, _), text in outside.items()}})
 
 
 def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:
@@ -227,34 +281,70 @@ class _Within:
         return bool(self._spans) and self._spans[0][0] <= position
 
 
-def _of_prose(
-    source: bytes, start: int, end: int, tags: list[tuple[int, int, str]], entities: list[Span]
-) -> Iterator[Span]:
-    for match in _LINE.finditer(source, start, end):
-        yield from _of_line(match)
-    for match in _FENCE.finditer(source, start, end):
-        yield from _of_fence(source, match, end)
-    position = start
-    absent: set[bytes] = set()  # what closes something, and comes no more
-    while mark := _MARK.search(source, position, end):
-        position = mark.end()
-        if mark["comment"] or mark["hidden"]:
-            closing = b"-->" if mark["comment"] else b"</" + mark["held"] + b">"
-            at = -1 if closing in absent else source.find(closing, position, end)
-            if at >= 0:
-                position = at + len(closing)
-                yield mark.start(), position
+class _Reader:
+    """Reads the prose of a source, span by span, in order."""
+
+    def __init__(self, source: bytes) -> None:
+        self.tags: list[tuple[int, int, str]] = []
+        self.replaced: dict[Span, bytes] = {}  # what is shown in place of characters by name, and of components
+        self._source = source
+        self._directives: list[bytes] = []
+        self._fence: bytes | None = None  # what opened code that the parser takes for text
+
+    def prose(self, start: int, end: int) -> Iterator[Span]:
+        """The marks of a span."""
+        for match in _LINE.finditer(self._source, start, end):
+            yield from _of_line(match)
+        for match in _FENCE.finditer(self._source, start, end):
+            if not self._is_of_code(match):
+                yield from _of_fence(self._source, match, end)
+        yield from self._inline(start, end)
+
+    def _is_of_code(self, match: re.Match[bytes]) -> bool:
+        """Whether a fence opens or closes code, right below a tag; those of directives show nothing."""
+        fence, info = match["fence"], match["info"].strip()
+        if self._fence is not None:
+            if fence.startswith(self._fence) and not info:
+                self._fence = None
+            return True
+        if _DIRECTIVE.match(info) or fence.startswith(b":"):
+            self._directives += [fence] if info else []
+        elif self._directives and not info and fence.startswith(self._directives[-1]):
+            self._directives.pop()
+        elif b"`" not in info:
+            self._fence = fence
+            return True
+        return False
+
+    def _inline(self, start: int, end: int) -> Iterator[Span]:
+        source, position = self._source, start
+        absent: set[bytes] = set()  # what closes something, and comes no more
+        while mark := _MARK.search(source, position, end):
+            position = mark.end()
+            if mark["comment"] or mark["hidden"]:
+                closing = b"-->" if mark["comment"] else b"</" + mark["held"] + b">"
+                at = -1 if closing in absent else source.find(closing, position, end)
+                if at >= 0:
+                    position = at + len(closing)
+                    yield mark.start(), position
+                else:
+                    absent.add(closing)
+            elif mark["entity"]:
+                self.replaced[mark.span()] = character(mark.group())
+            elif mark["given"] and (replaced := shown_of(mark["given"], tab=mark["element"].startswith(b"Tab"))):
+                # What a parameter is stands before its description; other titles on a line of their own.
+                if replaced.endswith(b": "):
+                    position += len(source[position:end]) - len(source[position:end].lstrip())
+                self.replaced[mark.start(), position] = (
+                    replaced.rstrip() if source[position : position + 1] in b"\r\n" else replaced
+                )
             else:
-                absent.add(closing)
-        elif mark["entity"]:
-            entities.append(mark.span())
-        else:
-            if mark["tag"]:
-                tags.append((*mark.span(), _name_of(source, mark)))
-            for name, spans in _SPANS.items():
-                if mark[name] is not None:
-                    yield from spans(mark)
-                    break
+                if mark["tag"]:
+                    self.tags.append((*mark.span(), _name_of(source, mark)))
+                for name, spans in _SPANS.items():
+                    if mark[name] is not None:
+                        yield from spans(mark)
+                        break
 
 
 def _of_line(match: re.Match[bytes]) -> Iterator[Span]:
@@ -298,8 +388,7 @@ def _of_fence(source: bytes, match: re.Match[bytes], end: int) -> Iterator[Span]
     if match["fence"].startswith(b":"):
         after = match.end() + 1 if directive else end
     elif directive is None:
-        if not match["info"].strip():
-            yield match.span()
+        yield match.span()
         return
     else:
         name = directive["name"]
@@ -324,6 +413,8 @@ def _name_of(source: bytes, mark: re.Match[bytes]) -> str:
     match = _ELEMENT.match(mark["tag"])
     name = match[1].decode().lower() if match else ""
     row = source[source.rfind(b"\n", 0, mark.start()) + 1 : mark.start()].lstrip(b"> \t")
+    if name == "li" and mark["tag"].startswith(b"</"):
+        return "p"
     return "td" if name and name not in INLINE and (name == "br" or row.startswith(b"|")) else name
 
 
@@ -355,6 +446,7 @@ _SPANS: Mapping[str, Callable[[re.Match[bytes]], Iterator[Span]]] = {
     "module": _around("module"),
     "remark": _around("remark"),
     "component": _around("component"),
+    "wrapper": _around("wrapper"),
     "role": _of_role,
     "code": _around(),
     "tag": _of_tag,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from weft.chunking.prose.heads.lines import GRID, HEADER_END, Line, listed_head
 from weft.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline
-from weft.chunking.prose.rst_marks import INCLUDED, label_of, references_in, rst_marks, target_of
+from weft.chunking.prose.rst_marks import INCLUDED, is_style, label_of, references_in, rst_marks, target_of
 from weft.chunking.prose.sections import chunk_outline
 from weft.chunking.units.parsed import Head, NamePositions
 from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
@@ -323,7 +323,8 @@ class _Reader:
         if _LITERAL.fullmatch(kind):
             self._read_literal(line, after, kind)
             return self._span(line, after, WHOLE) if kind in _SHOWN else self._literal(line, after)
-        if not _DESCRIPTION.fullmatch(kind):
+        styled = kind == "class" and is_style(argument, described=any(self.texts[line + 1 : after]))
+        if styled or not _DESCRIPTION.fullmatch(kind):
             self._unmark(line, after, argument)
             return self._container(line, after, depth, "directive")
         signature = decoded(argument)

@@ -45,6 +45,8 @@ _HIDDEN = re.compile(
     rb"raw|index|highlight|(?:py:)?currentmodule|role|default-role|default-domain|meta|contents|sectnum|toctree|only"
     rb"|grid|container|class|rst-class|cssclass|ifconfig|testsetup|testcleanup|comment"
 )
+_SIGNED = re.compile(rb"[A-Z(.]")
+_BODY = re.compile(rb"(?:[ \t\r]*\n)+(?P<indent>[ \t]*)\S")
 _TELLING = re.compile(
     rb"note|tip|hint|important|warning|caution|danger|attention|error|seealso|deprecated|version(?:added|changed|removed)"
 )
@@ -139,9 +141,27 @@ def _inside(code: Sequence[Span], position: int) -> bool:
     return before >= 0 and code[before][0] < position < code[before][1]
 
 
+def is_style(argument: bytes, *, described: bool) -> bool:
+    """Whether `.. class::` names styles of what follows, as docutils means it, and no class, as Sphinx does.
+
+    Examples:
+        >>> is_style(b"special", described=False), is_style(b"Heap(order)", described=False)
+        (True, False)
+    """
+    return not _SIGNED.search(argument) and (not described or len(argument.split()) != 1)
+
+
+def _is_described(source: bytes, match: re.Match[bytes]) -> bool:
+    """Whether something stands below a directive that belongs to it."""
+    below = _BODY.match(source, match.end())
+    column = match.start("mark") - source.rfind(b"\n", 0, match.start("mark")) - 1
+    return below is not None and len(below["indent"]) > column
+
+
 def _of_directive(source: bytes, match: re.Match[bytes], code: Sequence[Span]) -> Iterator[Span]:
     name = match["name"]
-    if _HIDDEN.fullmatch(name):
+    is_class = name == b"class" and not is_style(match["argument"], described=_is_described(source, match))
+    if not is_class and _HIDDEN.fullmatch(name):
         before = bisect_right(code, match.start(), key=lambda span: span[0]) - 1
         whole = before >= 0 and code[before][0] == match.start() and name not in {b"toctree"}
         yield match.start("mark"), code[before][1] if whole else match.end()

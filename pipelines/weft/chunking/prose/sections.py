@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
+from weft.chunking.prose.link_lists import is_link_list
 from weft.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
 from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
 from weft.chunking.units.parsed import Head, ParsedUnit, SourceFacts
-from weft.chunking.units.splitting import Cuts, SizedText, sentences
-from weft.domain.chunks import Chunk
+from weft.chunking.units.splitting import Cuts, SizedText, decoded, sentences
+from weft.domain.chunks import LINK_LIST, Chunk
 from weft.domain.documents import Document
 
 _WIDEST_END = 200  # bytes at the end of a paragraph that are looked at
@@ -24,16 +25,30 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
     A section stays whole up to the target; a longer one is cut into its special blocks and long paragraphs, and runs
     of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum.
     """
+    facts = SourceFacts(links=outline.links, marks=outline.marks, instead=outline.instead)
+    text = _ShownText(document.text, text, facts)
     sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
     units = [
-        _annotated(part, outline)
+        _annotated(part, outline, text.source)
         for section, unit in _units(sections, len(text.source))
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
-    return assemble(
-        document, text, units, SourceFacts(links=outline.links, marks=outline.marks, instead=outline.instead)
-    )
+    return assemble(document, text, units, facts)
+
+
+class _ShownText(SizedText):
+    """A text of which readers do not see the marks: a page is as long as what it says."""
+
+    def __init__(self, whole: str, text: SizedText, facts: SourceFacts) -> None:
+        super().__init__(whole, text.sizes, text.count)
+        self._facts = facts
+
+    def shown(self, start: int, end: int) -> bytes:
+        return self._facts.shown(self.source, start, end)
+
+    def length(self, start: int, end: int) -> int:
+        return len(self.shown(start, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +172,13 @@ def _context(headings: Sequence[Heading]) -> str:
     return PATH_SEPARATOR.join(heading.title for heading in headings)
 
 
-def _annotated(unit: ParsedUnit, outline: Outline) -> ParsedUnit:
+def _annotated(unit: ParsedUnit, outline: Outline, source: bytes) -> ParsedUnit:
     anchors = outline.anchors.within(unit.start, unit.end)
     notes = dict(outline.notes.within(unit.start, unit.end))
     if len(anchors) > 1:
         notes["anchors"] = " ".join(anchors)
+    if is_link_list(decoded(source[unit.start : unit.end])):
+        notes[LINK_LIST] = "yes"
     return replace(unit, anchor=anchors[0] if anchors else None, attributes={**unit.attributes, **notes})
 
 

@@ -1,4 +1,4 @@
-"""Text without structure: windows of sentences or lines, whole records, plain windows where all else fails (ING-10)."""
+"""Text without structure: windows by its layout, whole records, plain windows where all else fails (ING-10)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,15 @@ from functools import cache, partial
 from operator import itemgetter
 
 from weft.chunking.prose.heads.lines import csv_columns, heads_of_lines
+from weft.chunking.prose.layout import layout_windows
 from weft.chunking.units.hierarchy import assemble, leading
 from weft.chunking.units.parsed import Head, ParsedUnit
 from weft.chunking.units.splitting import (
     ChunkSizes,
-    Cuts,
-    Cutter,
     SizedText,
     TokenCounter,
     character_start,
     encoded,
-    lines,
-    sentences,
-    strides,
-    windows,
 )
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
@@ -38,7 +33,7 @@ _MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not 
 
 
 def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Windows of whole sentences; of whole lines where the document is in a formal language."""
+    """Windows of whole paragraphs, lines or sentences, as the text is laid out."""
     text = SizedText(document.text, sizes, count_tokens)
     spans = [(0, len(text.source))]
     find = _FINDERS.get(document.language)
@@ -46,7 +41,7 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     above = {head: leading(head.text, sizes.target_tokens // 2, text) for head in heads}
     if not text.fits(*spans[0], sizes.target_tokens):
         reserved = max(map(text.of_context, above.values()), default=0)
-        spans = _window_spans(text, (lines,) if document.language else (sentences, lines), reserved)
+        spans = layout_windows(text, reserved, prose=document.language is None)
     units = []
     for unit in _window_units(spans):
         before = bisect_right(heads, unit.start, key=itemgetter(0)) - 1
@@ -73,18 +68,7 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
         return assemble(document, text, [replace(whole, context=title)])
     if 2 * reserved > sizes.target_tokens:
         title, reserved = "", 0
-    return assemble(document, text, _window_units(_window_spans(text, (sentences, lines), reserved), title))
-
-
-def _window_spans(text: SizedText, cutters: tuple[Cutter, ...], reserved: int = 0) -> list[tuple[int, int]]:
-    """Overlapping windows over a whole source, cut by the first cutter that makes pieces small enough."""
-    sizes, size = text.sizes, len(text.source)
-    room = max(1, sizes.target_tokens - reserved - min(sizes.min_tokens, sizes.target_tokens // 2))
-    first, *finer = cutters
-    cuts = Cuts.between(0, size, first(text.source, 0, size), soft=True)
-    for cutter in (*finer, strides(max(4, room))):
-        cuts = cuts.refined(text, cutter, room)
-    return windows(text, cuts, reserved=reserved)
+    return assemble(document, text, _window_units(layout_windows(text, reserved), title))
 
 
 def _window_units(spans: list[tuple[int, int]], context: str = "") -> list[ParsedUnit]:

@@ -72,7 +72,7 @@ def fitted(
       and is split as above;
     - truncate: its first part stays, and one more part of kind "remainder" covers the rest, with a digest of it.
     """
-    sizes, body = text.sizes, unit.end - unit.start
+    sizes, body = text.sizes, text.length(unit.start, unit.end)
     if sizes.context_before is not None:
         unit = replace(unit, context=leading(unit.context, sizes.leading_budget, text))
     if body + len(unit.context.encode("utf-8", "replace")) < limit:  # below, not at: the line end after the context

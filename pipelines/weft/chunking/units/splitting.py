@@ -23,8 +23,8 @@ Cutter = Callable[[bytes, int, int], Iterable[int]]
 _SENTENCE_END = re.compile(rb"[.!?][\"')\]]*\s+(?![a-z\s])|\xe3\x80\x82|\xef\xbc[\x81\x9f]|\n[ \t\r]*\n\s*")
 # What ends in a full stop and does not end a sentence, read backwards from that full stop: initials, abbreviations.
 _ABBREVIATION = re.compile(
-    rb"(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
-    rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ecs?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
+    rb"(?:\A|\n)[ \t]*\d{1,3}$|(?:^|[\s(\[~])(?:[A-Z]|e\.g|i\.e|et al|cf|vs|resp|approx|ca|viz|Dr|Mr|Mrs|Ms|Prof|St|pp"
+    rb"|[Ff]igs?|[Tt]ab|[Ee]qs?|[Ss]ec[st]?|[Cc]h|[Nn]o|[Vv]ol|[Rr]efs?|[Tt]hm|[Dd]ef)$"
 )
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _LONGEST_ABBREVIATION = 8  # bytes, with the blank before it
@@ -132,12 +132,20 @@ class TokenMeter:
         """Exact number of tokens of a span."""
         span = (start, end)
         if span not in self._spans:
-            self._spans[span] = self.count(decoded(self.source[start:end]))
+            self._spans[span] = self.count(decoded(self.shown(start, end)))
         return self._spans[span]
+
+    def shown(self, start: int, end: int) -> bytes:
+        """What of a span readers see: all of it."""
+        return self.source[start:end]
+
+    def length(self, start: int, end: int) -> int:
+        """Bytes of what readers see of a span: at least the number of its tokens."""
+        return end - start
 
     def fits(self, start: int, end: int, limit: int) -> bool:
         """Whether a span has at most `limit` tokens."""
-        return end - start <= limit or self.tokens(start, end) <= limit
+        return self.length(start, end) <= limit or self.tokens(start, end) <= limit
 
     def of_context(self, context: str) -> int:
         """Exact number of tokens that a context takes in front of a chunk, with the line end after it."""

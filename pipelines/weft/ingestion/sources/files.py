@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from weft.chunking.config.directives import is_of_directives
 from weft.chunking.paper.json_layouts import paper_from_json
-from weft.chunking.paper.paper import MARKDOWN, is_paper, paper_facts
+from weft.chunking.paper.paper import LATEX, MARKDOWN, PART_OF, is_paper, paper_facts
+from weft.chunking.units.splitting import encoded
 from weft.domain.documents import COMMITTED_AT, ContentType, Document, Domain, Rejection
 from weft.ingestion.git.safe_files import VANISHED, UnreadableError, opened_file, read_bytes
 from weft.ingestion.git.times import Commit
@@ -32,6 +34,8 @@ from weft.ingestion.sources.floods import flood_of, in_short
 from weft.ingestion.sources.formats.registry import FORMATS, HEAD_BYTES, Conversion, Convert, format_of
 from weft.ingestion.sources.formats.registry import convert as convert_here
 from weft.ingestion.sources.items import FileItem, escaped
+from weft.ingestion.sources.latex_parts import title_of_whole
+from weft.ingestion.sources.markups import is_docbook, markup_of
 from weft.ingestion.sources.transcripts import Transcript
 
 # Content type, domain and language of a file, from its name and, where that leaves it open, its content (ING-1).
@@ -55,6 +59,7 @@ _CODE = {
     "graphql": "graphql gql",
     "groovy": "groovy gradle",
     "haskell": "hs",
+    "hcl": "hcl tf tfvars",
     "html": "html htm xhtml",
     "julia": "jl",
     "kotlin": "kt kts",
@@ -67,8 +72,7 @@ _CODE = {
     "starlark": "bzl star",
 }
 _CONFIGURATION = {
-    "hcl": "hcl tf tfvars",
-    "ini": "ini cfg conf properties env editorconfig service desktop",
+    "ini": "ini cfg cnf conf htaccess properties env editorconfig service desktop",
     "json": "json json5 jsonc ipynb webmanifest",
     "make": "mk mak",
     "toml": "toml",
@@ -84,6 +88,9 @@ _CONFIGURATION_NAMES = {
     **dict.fromkeys(("pipfile", "cargo.lock", "poetry.lock", "uv.lock", "pdm.lock"), "toml"),
     **dict.fromkeys(("pipfile.lock", "composer.lock", ".watchmanconfig"), "json"),
     **dict.fromkeys((".clang-format", ".clang-tidy", "pubspec.lock"), "yaml"),
+    **dict.fromkeys(
+        (".htaccess", "caddyfile", "fstab", "login.defs", "ssh_config", "sshd_config", "sudoers", "torrc"), "ini"
+    ),
     **dict.fromkeys((".env", ".flake8", ".coveragerc", ".gitconfig", ".gitmodules", ".npmrc", ".pylintrc"), "ini"),
 }
 _EITHER_NAMES = {".babelrc", ".eslintrc", ".prettierrc", ".stylelintrc", ".swcrc"}  # JSON, or YAML
@@ -101,6 +108,7 @@ _OBJECTIVE_C = re.compile(r"^[ \t]*(?:@(?:interface|implementation|protocol|impo
 _PAGE = re.compile(r"<(?:!doctype\s|html\b|title\b|h[1-6]\b)", re.IGNORECASE)
 _TEMPLATE = re.compile(r"\{%|<\?(?:php|=)")
 _LATEX = re.compile(r"\\documentclass\b|\\begin\s*\{document\}")
+_LATEX_PART = re.compile(r"^[ \t]*\\(?:part|chapter|(?:sub){0,2}section)\b|^[ \t]*\\begin\s*\{", re.MULTILINE)
 _PAPER = re.compile(r"\"(?:abstract|body_text|sections)\"\s{0,9}:")
 _LOOKED_AT = 65_536  # characters: enough to tell the kind of a text, and no more whatever its size
 
@@ -166,6 +174,12 @@ def _structured(language: str, text: str) -> FileKind:
         return _CONVERSATION
     if language == "json" and paper_as_markdown(text):
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "json")
+    if language == "xml" and is_docbook(text):
+        return FileKind(ContentType.MARKUP, Domain.GENERAL, "docbook")
+    if language == "ini" and text[:_LOOKED_AT].lstrip().startswith(("<?xml", "<!DOCTYPE")):
+        language = "xml"
+    elif language == "ini" and is_of_directives(encoded(text[:_LOOKED_AT])):
+        language = "directives"
     return FileKind(ContentType.CONFIGURATION, Domain.CODE, language)
 
 
@@ -211,8 +225,8 @@ def _of_type(content_type: ContentType, language: str | None = None) -> Callable
 
 
 def _latex(_lower: str, text: str) -> FileKind:
-    """A paper where it is a document of its own; a fragment that others include is prose."""
-    if _LATEX.search(text[:_LOOKED_AT]):
+    """A paper, or a part of one that others take in; what has no command that says so is prose."""
+    if _LATEX.search(text[:_LOOKED_AT]) or _LATEX_PART.search(text[:_LOOKED_AT]):
         return FileKind(ContentType.PAPER, Domain.ACADEMIC, "latex")
     return FileKind(ContentType.TEXT, Domain.ACADEMIC, None)
 
@@ -229,14 +243,19 @@ def _plain(lower: str, text: str) -> FileKind:
     is_chat = suffix in {"", ".txt", ".log", ".chat", ".transcript"}
     if is_chat and transcripts.recognised(text, of_a_program=suffix == ".log"):
         return _CONVERSATION
-    return FileKind(ContentType.TEXT, Domain.GENERAL, None)
+    markup = markup_of(text, may_be_notes=suffix in {"", ".txt", ".text"} or _NOTES.match(lower) is not None)
+    content_type, language = (ContentType.TEXT, None) if markup is None else markup
+    return FileKind(content_type, Domain.GENERAL, language)
 
 
+_NOTES = re.compile(r"(?:readme|changes|changelog|news|history|install|contributing|todo|hacking)\b")
 _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("md", "markdown", "mdown", "mkd", "mdx"), _markdown),
     **dict.fromkeys(("rst", "rest"), _of_type(ContentType.RST)),
     **dict.fromkeys(("adoc", "asciidoc", "asc"), _of_type(ContentType.MARKUP, "asciidoc")),
     "org": _of_type(ContentType.MARKUP, "org"),
+    "pod": _of_type(ContentType.MARKUP, "pod"),
+    **dict.fromkeys(("docbook", "dbk"), _of_type(ContentType.MARKUP, "docbook")),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),
     **dict.fromkeys(_TABLE_SUFFIXES, _table),
 }
@@ -294,6 +313,9 @@ def read_file(
         authors=(commit.author,) if commit is not None and commit.author else (),
         metadata={"folder": item.uri.rpartition("/")[0], **_later_commit(item, commit, modified_at)},
     )
+    if kind.language == LATEX and not _LATEX.search(text[:_LOOKED_AT]):
+        whole = title_of_whole(Path(item.root), item.path)
+        document = replace(document, metadata={**document.metadata, **({PART_OF: whole} if whole else {})})
     facts, rejections = _declared_facts(document, item)
     yield from rejections
     authors = next((one.authors for one in reversed(facts) if one.authors), None)

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 
-import numpy as np
-
 from weft.domain.arrays import Flags, Ints
+from weft.domain.chunks import LINK_LIST
 from weft.domain.documents import ContentType
 from weft.indexes.chunk_store import ChunkStore, StoredDocument
 from weft.indexes.graph.links import TEST_FILES
@@ -98,51 +97,22 @@ def asks_for(text: str, kind: Aside) -> bool:
     return phrases(ASIDES[kind].asked_by).search(text) is not None
 
 
-_LINK = re.compile(
-    r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
-    r"|\[\[(?P<wiki>[^][]+)\]\]|<<(?P<cross>[^<>]+)>>|`(?P<rest>[^`<>]+)<[^<>]+>`_|:\w+:`(?P<role>[^`]+)`"
-)
-_HEADING = re.compile(r"(?m)^\s*(?:#+|=+)\s.*$")
 _SOME_WORDS = r"\b.{1,60}?\b"
-_LETTERS = re.compile(r"[^\W_]+")
-
-
-def is_link_list(text: str) -> bool:
-    """Whether most of what a text says, below its headings, are links: in Markdown, AsciiDoc, reST or a wiki.
-
-    Examples:
-        >>> is_link_list("- [Codes](#codes) - [E_ONE](#e_one)"), is_link_list("[a](#a)")
-        (True, False)
-        >>> is_link_list("- [uv](#uv): installs packages - [ty](#ty): checks the types of them")
-        False
-    """
-    if not any(mark in text for mark in ("](", "][", "[[", "<<", "`")):
-        return False
-    prose = _HEADING.sub("", text)
-    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(prose)]
-    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", prose))
 
 
 class LinkLists:
-    """Which contents of one generation are lists of links; shared by threads."""
+    """Which contents of one generation are lists of links, as their chunks say; shared by threads."""
 
     def __init__(self, chunks: ChunkStore) -> None:
         self._chunks = chunks
-        self._is_list: dict[int, bool] = {}
 
     def among(self, rows: Ints, pages: Flags) -> Flags:
-        """Which of some contents are such lists, bool (n,); looked into are those of pages, each once."""
-        asked = rows[pages].tolist()
-        new = [row for row in dict.fromkeys(asked) if row not in self._is_list]
-        for row, content in zip(new, self._chunks.contents(new), strict=True):
-            self._is_list[row] = is_link_list(content.text)
-        lists = np.zeros(len(rows), dtype=bool)
-        lists[pages] = [self._is_list[row] for row in asked]
-        return lists
+        """Which of some contents are such lists, bool (n,), among those of pages."""
+        return pages & self._mask[rows]
 
-
-def _letters(text: str) -> int:
-    return sum(map(len, _LETTERS.findall(text)))
+    @cached_property
+    def _mask(self) -> Flags:
+        return self._chunks.mask_of_attribute(LINK_LIST)
 
 
 @lru_cache(maxsize=64)

@@ -73,10 +73,9 @@ class HtmlHeads:
     def _in_code(self, name: str, start: int, end: int, *, closes: bool) -> None:
         if name == "pre" and closes and self._code is not None:
             first = self._source.find(b"\n", self._code, start) + 1
-            if self._language:
-                fence = f"```{self._language}"
-                self.fences.append((self._code, fence))
-                self._all += [Head(first, end, fence)] if first else []
+            fence = f"```{self._language or ''}"
+            self.fences += [(self._code, fence), (start, "```")]
+            self._all += [Head(first, end, fence)] if first else []
             self._code = self._wrapped = None
         elif not closes and self._language is None:
             self._language = language_of(decoded(self._source[start:end]), own=True)

@@ -1,0 +1,1 @@
+(command argument: (word) @module)

@@ -1,0 +1,1 @@
+(import path: (_) @module)

@@ -1,0 +1,1 @@
+(call arguments: (argument_list (string (string_content) @module)))
