@@ -158,8 +158,9 @@ class Forks:
 
     def follow(self) -> None:
         """Fork what started since the last time, and let go of what ended; durable when this returns."""
-        lost = sorted(set(self._state.read(bases_in)) - set(self._catalog.bases.names()))[:_AT_ONCE]
-        while some := self._state.read(forks_in, lost, at_most=_AT_ONCE):
+        bases = sorted(set(self._state.read(bases_in)))
+        lost = [base for base in bases if not self._catalog.bases.exists(BaseId(base))]
+        while some := self._state.read(forks_in, lost[:_AT_ONCE], at_most=_AT_ONCE):
             self._state.write(write_forks, [self._followed(fork) for fork in some])
 
     def _followed(self, fork: Fork) -> Fork:
