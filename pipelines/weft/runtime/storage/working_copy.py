@@ -175,6 +175,10 @@ class WorkingCopy:
             time.sleep(random.uniform(0.0, 0.1))  # noqa: S311  nothing is kept secret by it
         raise StoreError(f"{self.url}: expected to replace {name}, found other writers at it all the time: run again")
 
+    def look_up(self, name: str) -> None:
+        """Bring one table up to what the store holds now; a list may come late, a name does not."""
+        self._follow(_LIVE + name, name)
+
     def publish(self, name: str, folder: Path) -> bool:
         """Send a complete folder, its manifest last; False where another folder has that name already."""
         values = read_manifest(folder)
@@ -303,7 +307,7 @@ class WorkingCopy:
         """Have the files that a head names take the place of those here, unless they came from here."""
         if head["owner"] == self.id:
             return
-        for name, (key, expected) in head["files"].items():
+        for name, (key, expected) in (head["files"] or {}).items():
             staged = folder / f".{name}.{secrets.token_hex(4)}"
             staged.parent.mkdir(parents=True, exist_ok=True)
             try:
