@@ -322,16 +322,16 @@ class Catalog:
         _require_live(self._pointer.read(), expected_parent)
         if self._copy is not None:
             self._copy.publish(f"{GENERATIONS}/{manifest.id}", staging)
-        with self._pointer.writing():
-            _require_live(self._pointer.read(), expected_parent)
-            folder = self._folder / manifest.id
-            staging.rename(folder)
-            sync_folder(self._folder)
-            try:
+        try:
+            with self._pointer.writing():
+                _require_live(self._pointer.read(), expected_parent)
+                staging.rename(self._folder / manifest.id)
+                sync_folder(self._folder)
                 self._pointer.replace(lambda live: _at(_require_live(live, expected_parent), manifest.id))
-            except StaleVersionError:  # another host was faster
+        except StaleVersionError:
+            if self._copy is not None:  # another host was faster
                 self._retire(manifest.id)
-                raise
+            raise
         self._staging.release(staging)
         return manifest.id
 

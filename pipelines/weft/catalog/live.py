@@ -140,6 +140,8 @@ def _stamp(path: Path) -> tuple[str, int, int, int] | None:
 def read_relations(root: Path) -> tuple[Relation, ...]:
     """All that were declared in a store, in the order of URI, kind and target."""
     path = root / RELATIONS_FILE
+    if (copy := working_copy_of(root)) is not None:
+        copy.follow()
     try:
         return _relations_in(path.read_bytes(), path)
     except FileNotFoundError:
