@@ -45,6 +45,15 @@ def named_store(text: str) -> Path:
     return place
 
 
+def named_source(text: str) -> Path:
+    """A path that was given, or the place that a URL is brought to."""
+    try:
+        place: Path = pkgutil.resolve_name("weft.runtime.storage.origins:source_place")(text)
+    except WeftError as error:
+        raise typer.BadParameter(str(error)) from error
+    return named_path(str(place)) if text.strip() else named_path(text)
+
+
 Store = Annotated[
     Path | None,
     typer.Option(
