@@ -114,6 +114,11 @@ def publish_checkpoint(state: PartitionState, report: PartitionReport, checkpoin
         copy.remove(each)
 
 
+def is_shared(folder: Path) -> bool:
+    """Whether the partition may go on from another host."""
+    return _copy_of(folder) is not None
+
+
 def is_behind(folder: Path, offset: int) -> bool:
     """Whether what was published of a partition reaches further than `offset`, as it does while a host catches up."""
     return offset < read_head(folder).offset
