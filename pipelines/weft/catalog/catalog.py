@@ -271,6 +271,11 @@ class Catalog:
         """What sessions remember."""
         return MemoryStore(self.root)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the store lies in an object store, and this is a working copy."""
+        return self._copy is not None
+
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
         """Check that every host sees this store before it is written; a store without an id gets one."""
         root = self.root.absolute()

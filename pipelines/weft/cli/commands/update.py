@@ -81,8 +81,9 @@ def update(
     if not (local or installed("ray")):
         log.warning("Ray is not installed: one updater runs in this process, as with --local")
         local = True
-    follows = not until_caught_up and installed("mlflow")
-    if not (until_caught_up or follows):
+    has_registry = settings.tracking.uri or not Catalog(root).is_remote  # of its own a host knows its own nights alone
+    follows = not until_caught_up and bool(has_registry) and installed("mlflow")
+    if not (until_caught_up or follows) and has_registry:
         log.warning("MLflow is not installed: the champion alias is not followed; the extra `night` brings it")
 
     def show(progress: Sequence[PartitionProgress]) -> None:
