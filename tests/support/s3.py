@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import secrets
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -128,11 +131,11 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def s3_server() -> Iterator[S3Server]:
+def s3_server(host: str = "127.0.0.1", port: int = 0) -> Iterator[S3Server]:
     """A server with an empty bucket."""
     served = S3Server()
-    server = make_server("127.0.0.1", 0, served, threaded=True, request_handler=_Quiet)
-    served.endpoint = f"http://127.0.0.1:{server.server_port}"
+    server = make_server(host, port, served, threaded=True, request_handler=_Quiet)
+    served.endpoint = f"http://{host}:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:
@@ -142,3 +145,15 @@ def s3_server() -> Iterator[S3Server]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+if (
+    __name__ == "__main__"
+):  # HOST PORT FILE: the name of the bucket is the first line of a file, a line a request follows
+    with s3_server(sys.argv[1], int(sys.argv[2])) as running, Path(sys.argv[3]).open("w", encoding="utf-8") as told:
+        told.write(f"{running.bucket}\n")
+        while True:
+            while running.requests:
+                told.write(" ".join(running.requests.pop(0)) + "\n")
+            told.flush()
+            time.sleep(0.1)

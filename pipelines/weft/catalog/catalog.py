@@ -306,7 +306,7 @@ class Catalog:
     def clean_leftovers(self) -> list[Path]:
         """Remove what killed runs left behind; folders of running processes stay, and uploads of the last day."""
         if self._copy is not None:
-            for kind in (GENERATIONS, LEARNED, FOLDER):
+            for kind in (GENERATIONS, LEARNED, FOLDER, "parts"):
                 self._copy.sweep(kind)
         return [*self._staging.clean_leftovers(), *self.learned.staging.clean_leftovers()]
 

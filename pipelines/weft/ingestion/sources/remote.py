@@ -18,6 +18,7 @@ from weft.domain.errors import SourceError, StoreError
 from weft.ingestion.sources.items import FileItem, SourceItem, StoredItem
 from weft.runtime.storage.objects import ListedObject, Objects, objects_at
 from weft.runtime.storage.origins import OBJECTS, origin_of
+from weft.runtime.storage.working_copy import working_copy_of
 
 _AT_ONCE = 8
 _GIT_S = 3_600.0
@@ -45,7 +46,12 @@ def bring(place: Path) -> str | None:
 
 def bring_item(item: SourceItem) -> None:
     """Fetch the file of an item on a host that does not have it."""
-    if isinstance(item, StoredItem) or item.origin is None:
+    if isinstance(item, StoredItem):
+        generation = Path(item.folder).parent
+        if not generation.is_dir() and (copy := working_copy_of(generation.parents[1])) is not None:
+            copy.bring(generation.relative_to(copy.root).as_posix())
+        return
+    if item.origin is None:
         return
     path = Path(item.root, *item.path) if isinstance(item, FileItem) else Path(item.path)
     _bring_file(item.origin, path)

@@ -271,11 +271,11 @@ def _listed(path: Path, settings: IngestSettings, store: Path | None) -> SourceL
 
 def read_item(item: SourceItem, settings: IngestSettings, *, domain: Domain | None) -> Iterator[Document | Rejection]:
     """Documents of one item, or why there are none; what an item holds raises nothing but MemoryError."""
+    bring_item(item)
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
         return
     tenant = None if item.source is None else item.source.tenant
-    bring_item(item)
     try:
         for one in _read(item, settings, domain or (None if item.source is None else item.source.domain)):
             if tenant is not None and isinstance(one, Document):
