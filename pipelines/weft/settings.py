@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import PrivateAttr, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from weft.chunking.settings import ChunkingSettings
@@ -33,7 +33,7 @@ from weft.retrieval.settings import RetrievalSettings
 from weft.runtime.settings import ClusterSettings, KafkaSettings, ServeSettings, TrackingSettings
 from weft.runtime.storage.errors import advice_on
 from weft.runtime.storage.objects import is_url
-from weft.runtime.storage.working_copy import place_of
+from weft.runtime.storage.working_copy import make_working_copy, place_of, url_of
 from weft.shared_settings import keep_shared, read_shared, require_agreement
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -51,6 +51,22 @@ class StorageSettings(Section):
     root: str
     settings: Literal["kept", "given", "changed"]
     keep_generations: Count
+    _url: str | None = PrivateAttr(None)
+
+    @property
+    def place(self) -> str:
+        """The store as people name it: a folder, or a URL."""
+        return self._url or self.root
+
+    def model_post_init(self, _context: object) -> None:
+        """Keep the URL of a working copy, for other hosts."""
+        self._url = url_of(Path(self.root))
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """On the host that the settings were sent to there is a working copy from here on, too."""
+        super().__setstate__(state)
+        if self._url is not None:
+            make_working_copy(Path(self.root), self._url)
 
     @field_validator("root")
     @classmethod

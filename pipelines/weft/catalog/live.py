@@ -40,14 +40,15 @@ class LiveEvidence:
 
     def __init__(self, root: Path, pointer: PointerFile, learned: LearnedStore) -> None:
         self._root = root
+        self._copy = working_copy_of(root)
         self._pointer = pointer
         self._learned = learned
         self._read: dict[VersionName, LearnedState] = {}
 
     def snapshots(self) -> list[Path]:
         """What was published last of every partition; a copy of one, beside it under another name, is none."""
-        if (copy := working_copy_of(self._root)) is not None:
-            copy.follow()
+        if self._copy is not None:
+            self._copy.follow()
         paths = (self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}")
         return sorted(path for path in paths if path.parent.name.isdecimal())
 

@@ -43,12 +43,13 @@ class PointerFile:
     def __init__(self, root: Path) -> None:
         self.path = root / POINTER_FILE
         self._root = root
+        self._copy = working_copy_of(root)
         self._lock = root / _LOCK_FILE
 
     def read(self) -> Pointer:
         """What is live now; an empty pointer in a new store."""
-        if (copy := working_copy_of(self._root)) is not None:
-            copy.follow()
+        if self._copy is not None:
+            self._copy.follow()
         try:
             return self._parsed(self.path.read_bytes())
         except FileNotFoundError:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import shutil
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -247,3 +249,17 @@ def test_a_url_is_worked_on_below_the_cache(tmp_path: Path, monkeypatch: pytest.
     assert place_of("some/folder") == Path("some/folder")
     with pytest.raises(ConfigurationError, match=r"storage\.root: .*s3://"):
         load_settings([], ["storage.root=ftp://host/store"], environment={})
+
+
+def test_settings_take_the_store_along_to_other_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCL-3: a worker that is sent settings has a working copy where they say."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    url = memory_url()
+    settings = load_settings([], [f"storage.root={url}"], environment={})
+    sent = pickle.dumps(settings)
+    shutil.rmtree(tmp_path)
+    there = pickle.loads(sent)
+    assert (there.storage.root, there.storage.place) == (settings.storage.root, url)
+    copy = working_copy_of(Path(there.storage.root))
+    assert copy is not None
+    assert copy.url == url

@@ -99,7 +99,7 @@ def _show(settings: Settings, outcome: IndexOutcome, manifest: Manifest | None) 
     note(headline(outcome))
     stderr.print(report(outcome))
     if outcome.rejected:
-        named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
+        named = f"weft generations rejected --store {shlex.quote(settings.storage.place)}"
         note(f"what was rejected or noted, and why: {named}")
     if outcome.unmet_relations:
         note(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")

@@ -132,7 +132,7 @@ class ConnectionLog:
         topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
         if self._silent is None:
             log.info(
-                "%s learns from %s at %s: %d partitions", self._settings.storage.root, topic, broker_at, len(progress)
+                "%s learns from %s at %s: %d partitions", self._settings.storage.place, topic, broker_at, len(progress)
             )
         if waiting and not self._silent:
             log.warning("no answer from the broker at %s: partitions %s wait, nothing is lost", broker_at, waiting)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from weft.domain.errors import ConfigurationError
-from weft.runtime.extras import extras_named
+from weft.runtime.extras import extras_named, require
 from weft.runtime.storage.files import files_below, write_atomically
 from weft.runtime.storage.locks import Patience, locked
 
@@ -78,9 +78,8 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-@lru_cache(maxsize=64)
-def objects_at(url: str) -> Objects:
-    """What a URL names; the same object for the same URL.
+def require_known(url: str) -> None:
+    """Check that a URL names a place that can be reached from here, without reaching for it.
 
     Raises:
         ConfigurationError: No such place is known.
@@ -90,7 +89,15 @@ def objects_at(url: str) -> Objects:
     if scheme not in SCHEMES:
         kinds = ", ".join(f"{each}://" for each in SCHEMES[:-1])
         raise ConfigurationError(f"expected a folder or a URL that begins with one of {kinds}, found {url}")
-    if scheme == "file":
+    if scheme != "file":
+        require("obstore")
+
+
+@lru_cache(maxsize=64)
+def objects_at(url: str) -> Objects:
+    """What a URL names, the same object for the same URL; errors as in `require_known`."""
+    require_known(url)
+    if url.startswith("file:"):
         return FolderObjects(Path(url.removeprefix("file://")))
     with extras_named():  # by its name: only who uses an object store needs obstore
         remote: Callable[[str], Objects] = pkgutil.resolve_name("weft.runtime.storage.remote:RemoteObjects")

@@ -20,6 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from weft.runtime.storage.files import (
     write_atomically,
     write_manifest,
 )
-from weft.runtime.storage.objects import Objects, is_url, objects_at
+from weft.runtime.storage.objects import Objects, is_url, objects_at, require_known
 
 MARKER = "remote.json"
 """In a working copy: the URL of the store, and which copy of it this is."""
@@ -80,7 +81,7 @@ def place_of(root: str, local: str | None = None) -> Path:
 
 def make_working_copy(folder: Path, url: str) -> None:
     """Make a folder the working copy of the store at a URL, where it is not that already; nothing is fetched."""
-    objects_at(url)
+    require_known(url)
     known = _marked(folder)
     if known is None:
         if (folder / IDENTITY).exists():
@@ -99,8 +100,13 @@ def working_copy_of(root: Path) -> WorkingCopy | None:
     with _lock:
         known = _known.get(root)
         if known is None or known.id != marked["copy"]:
-            known = _known[root] = WorkingCopy(root, marked["url"], marked["copy"], objects_at(marked["url"]))
+            known = _known[root] = WorkingCopy(root, marked["url"], marked["copy"])
     return known
+
+
+def url_of(root: Path) -> str | None:
+    """The URL of the store that a folder is the working copy of; None of a store that lies in the folder itself."""
+    return (_marked(root) or {}).get("url")
 
 
 def replace_table(root: Path, name: str, change: Callable[[bytes | None], bytes]) -> bytes:
@@ -128,14 +134,18 @@ def _marked(root: Path) -> Mapping[str, str] | None:
 class WorkingCopy:
     """One copy; shared by threads. Names are paths below the store, as `generations/…`."""
 
-    def __init__(self, root: Path, url: str, identity: str, objects: Objects) -> None:
+    def __init__(self, root: Path, url: str, identity: str) -> None:
         self.root = root
         self.url = url
         self.id = identity
-        self.objects = objects
         self._followed_at = float("-inf")
         self._seen: dict[str, str] = {}
         self._lock = threading.RLock()
+
+    @cached_property
+    def objects(self) -> Objects:
+        """Where the store lies; a process that only finds its service never reaches for it."""
+        return objects_at(self.url)
 
     def follow(self, *, now: bool = False) -> None:
         """Bring tables up to what the store holds, if that was not done within two seconds.
