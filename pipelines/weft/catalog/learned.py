@@ -194,8 +194,8 @@ class LearnedStore:
         names = [VersionName(path.name) for path in self._folder.glob("v*") if path.is_dir()]
         if self._copy is not None:
             live = self._pointer.read()
-            known = {each for each in (live.learned, live.decided) if each is not None}
-            names = [VersionName(each) for each in {*self._copy.names(LEARNED), *known}]
+            in_force = {each for each in (live.learned, live.decided) if each is not None}
+            names = [VersionName(each) for each in {*self._copy.names(LEARNED), *in_force}]
         numbered = [(number, name) for name in names if (number := number_of(name)) is not None]
         return [name for _, name in sorted(numbered)]
 

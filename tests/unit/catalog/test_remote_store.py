@@ -233,7 +233,7 @@ def test_a_working_copy_is_of_one_store(host: Host, tmp_path: Path) -> None:
 
 def fresh(root: Path) -> Catalog:
     """A catalog as a new process opens it."""
-    working_copy._known.clear()
+    working_copy._copies.clear()
     return Catalog(root)
 
 

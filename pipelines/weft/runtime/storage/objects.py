@@ -78,7 +78,7 @@ def is_url(text: str) -> bool:
     return _URL.match(text) is not None
 
 
-def require_known(url: str) -> None:
+def require_scheme(url: str) -> None:
     """Check that a URL names a place that can be reached from here, without reaching for it.
 
     Raises:
@@ -95,8 +95,8 @@ def require_known(url: str) -> None:
 
 @lru_cache(maxsize=64)
 def objects_at(url: str) -> Objects:
-    """What a URL names, the same object for the same URL; errors as in `require_known`."""
-    require_known(url)
+    """What a URL names, the same object for the same URL; errors as in `require_scheme`."""
+    require_scheme(url)
     if url.startswith("file:"):
         return FolderObjects(Path(url.removeprefix("file://")))
     with extras_named():  # by its name: only who uses an object store needs obstore

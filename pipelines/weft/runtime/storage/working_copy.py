@@ -34,7 +34,7 @@ from weft.runtime.storage.files import (
     write_atomically,
     write_manifest,
 )
-from weft.runtime.storage.objects import Objects, is_url, objects_at, require_known
+from weft.runtime.storage.objects import Objects, is_url, objects_at, require_scheme
 
 MARKER = "remote.json"
 """In a working copy: the URL of the store, and which copy of it this is."""
@@ -57,7 +57,7 @@ _AT_ONCE = 8  # files that are sent or fetched side by side
 _FETCHING = ".fetching-"
 _VARIABLE = "WEFT__STORAGE__LOCAL"
 _log = logging.getLogger(__name__)
-_known: dict[Path, WorkingCopy] = {}
+_copies: dict[Path, WorkingCopy] = {}
 _lock = threading.Lock()
 
 
@@ -81,14 +81,14 @@ def place_of(root: str, local: str | None = None) -> Path:
 
 def make_working_copy(folder: Path, url: str) -> None:
     """Make a folder the working copy of the store at a URL, where it is not that already; nothing is fetched."""
-    require_known(url)
-    known = _marked(folder)
-    if known is None:
+    require_scheme(url)
+    marked = _marked(folder)
+    if marked is None:
         if (folder / IDENTITY).exists():
             raise ConfigurationError(f"{folder}: expected the working copy of {url}, found a store of its own")
         write_atomically(folder / MARKER, json.dumps({"url": url, "copy": secrets.token_hex(16)}).encode())
-    elif known["url"] != url:
-        raise ConfigurationError(f"{folder}: expected the working copy of {url}, found that of {known['url']}")
+    elif marked["url"] != url:
+        raise ConfigurationError(f"{folder}: expected the working copy of {url}, found that of {marked['url']}")
 
 
 def working_copy_of(root: Path) -> WorkingCopy | None:
@@ -98,10 +98,10 @@ def working_copy_of(root: Path) -> WorkingCopy | None:
         return None
     root = root.absolute()
     with _lock:
-        known = _known.get(root)
-        if known is None or known.id != marked["copy"]:
-            known = _known[root] = WorkingCopy(root, marked["url"], marked["copy"])
-    return known
+        copy = _copies.get(root)
+        if copy is None or copy.id != marked["copy"]:
+            copy = _copies[root] = WorkingCopy(root, marked["url"], marked["copy"])
+    return copy
 
 
 def url_of(root: Path) -> str | None:
@@ -227,14 +227,14 @@ class WorkingCopy:
             shutil.rmtree(staging, ignore_errors=True)
         return folder
 
-    def manifests(self, kind: str, *known: str) -> list[Path]:
+    def manifests(self, kind: str, *others: str) -> list[Path]:
         """Folders that hold the manifests, and these alone, of all that is published below `generations`, say.
 
         Args:
-            known: Names of some that are there, though a list that comes late may lack them.
+            others: Names of some that are there, though a list that comes late may lack them.
         """
         folders = []
-        for name in sorted({*self.names(kind), *known}):
+        for name in sorted({*self.names(kind), *others}):
             folder = self.root / kind / ".manifests" / name
             if not folder.is_dir() and (there := self.objects.get(f"{kind}/{name}/{MANIFEST_FILE}")) is not None:
                 write_atomically(folder / MANIFEST_FILE, there.data)
@@ -266,8 +266,8 @@ class WorkingCopy:
         for name, keys in parts.items():
             # By its name: a list may come late, and lack the manifest of what was published since.
             there = self.objects.get(f"{kind}/{name}/{MANIFEST_FILE}")
-            kept = "" if there is None else _below(f"{kind}/{name}", json.loads(there.data))
-            gone = [key for key in keys if not kept or not key.startswith(f"{kept}/")]
+            below = "" if there is None else _below(f"{kind}/{name}", json.loads(there.data))
+            gone = [key for key in keys if not below or not key.startswith(f"{below}/")]
             if gone:
                 self.objects.delete(gone)
                 swept.append(f"{kind}/{name}")
