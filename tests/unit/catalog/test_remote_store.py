@@ -199,6 +199,25 @@ def test_pruned_generations_go_from_the_store_and_from_other_hosts(host: Host) -
     assert sorted(path.name for path in (b.root / "generations").glob("g*")) == ["g2", "g3"]
 
 
+def test_a_list_that_comes_late_costs_nothing_but_time(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SCL-3, SCL-4: what is live is read, published upon and kept by its name, though no list shows it yet."""
+    a, b = Catalog(host("a")), Catalog(host("b"))
+    publish(a, "g1")
+    real = type(objects_of(host("a")))
+    monkeypatch.setattr(real, "list", lambda *_: iter(()))
+    assert publish(a, "g2") == b.pointer().generation
+    assert b.verify(GenerationId("g2")).id == "g2"
+    assert publish(b, "g3") == a.pointer().generation
+    version = b.learned.publish(learned(1), expected_newest=None)
+    with pytest.raises(StaleVersionError, match="expected to publish v000001"):
+        a.learned.publish(learned(2), expected_newest=None)
+    assert a.make_live(version).learned == b.pointer().learned == version
+    monkeypatch.undo()
+    a.clean_leftovers()
+    assert Catalog(host("c")).verify(GenerationId("g3")).id == "g3"
+    assert Catalog(host("c")).learned.read(version) == b.learned.read(version)
+
+
 def test_a_host_that_cannot_reach_the_store_serves_what_it_knows(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     """SCL-4: a search goes on; a publisher says what is wrong."""
     a = Catalog(host("a"))
