@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import SecretStr, ValidationError, field_validator
+from pydantic import PrivateAttr, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from weft.chunking.settings import ChunkingSettings
 from weft.consolidation.settings import ConsolidationSettings
-from weft.domain.errors import ConfigurationError, StoreError
+from weft.domain.errors import ConfigurationError, StoreError, WeftError
 from weft.domain.sections import Count, Section
 from weft.embedding.settings import EmbeddingSettings
 from weft.evaluation.settings import EvaluationSettings, QueryLogSettings
@@ -32,6 +32,8 @@ from weft.lessons.settings import LessonSettings
 from weft.retrieval.settings import RetrievalSettings
 from weft.runtime.settings import ClusterSettings, KafkaSettings, ServeSettings, TrackingSettings
 from weft.runtime.storage.errors import advice_on
+from weft.runtime.storage.objects import is_url
+from weft.runtime.storage.working_copy import make_working_copy, place_of, url_of
 from weft.shared_settings import keep_shared, read_shared, require_agreement
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -43,18 +45,38 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # a path made of a URL has one 
 
 
 class StorageSettings(Section):
-    """Where everything weft keeps lies, and what becomes of settings that differ from the store's."""
+    """Where all that weft keeps lies, or the copy of it to work in; what becomes of settings that differ from it."""
 
+    local: str | None
     root: str
     settings: Literal["kept", "given", "changed"]
     keep_generations: Count
+    _url: str | None = PrivateAttr(None)
+
+    @property
+    def place(self) -> str:
+        """The store as people name it: a folder, or a URL."""
+        return self._url or self.root
+
+    def model_post_init(self, _context: object) -> None:
+        """Keep the URL of a working copy, for other hosts."""
+        self._url = url_of(Path(self.root))
+
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        """On the host that the settings were sent to there is a working copy from here on, too."""
+        super().__setstate__(state)
+        if self._url is not None:
+            make_working_copy(Path(self.root), self._url)
 
     @field_validator("root")
     @classmethod
-    def _is_folder(cls, root: str) -> str:
-        if not root.strip() or _URL.match(root):
-            raise ValueError("expected a folder on a disk of this machine")
-        return str(Path(root).expanduser())
+    def _is_folder(cls, root: str, info: ValidationInfo) -> str:
+        if not root.strip() or (_URL.match(root) and not is_url(root)):
+            raise ValueError("expected a folder on a disk of this machine, or the URL of an object store")
+        try:
+            return str(place_of(root, info.data.get("local")))
+        except WeftError as error:
+            raise ValueError(str(error)) from error
 
 
 class Settings(Section):
@@ -115,7 +137,7 @@ def load_settings(
 
 def store_settings(store: str | os.PathLike[str], assignments: Sequence[str] = ()) -> Settings:
     """The settings of a store, and over them assignments as "section.key=value"."""
-    return load_settings(assignments=[*assignments, f"storage.root={json.dumps(str(Path(store)))}"])
+    return load_settings(assignments=[*assignments, f"storage.root={json.dumps(str(place_of(os.fspath(store))))}"])
 
 
 def require_store(settings: Settings) -> Path:

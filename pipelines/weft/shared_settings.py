@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.domain.errors import ConfigurationError, DiskError
 from weft.runtime.storage.errors import advice_on
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import replace_table, working_copy_of
 
 SETTINGS_FILE = "settings.json"
 
@@ -51,6 +51,8 @@ def read_shared(root: Path) -> dict[str, Any]:
         DiskError: It cannot be read.
     """
     path = root / SETTINGS_FILE
+    if (copy := working_copy_of(root)) is not None:
+        copy.follow()
     try:
         content = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
@@ -72,7 +74,8 @@ _MEND = "mend it, or remove it; the next reindex then writes those it was given"
 def keep_shared(root: Path, values: Mapping[str, Any], *, change: bool = False) -> None:
     """Write the shared ones of all settings into a store that keeps none, or `change` those that it keeps."""
     if change or not (root / SETTINGS_FILE).exists():
-        write_atomically(root / SETTINGS_FILE, json.dumps(shared_settings(values), indent=1).encode() + b"\n")
+        ours = json.dumps(shared_settings(values), indent=1).encode() + b"\n"
+        replace_table(root, SETTINGS_FILE, lambda theirs: ours if change or theirs is None else theirs)
 
 
 def require_agreement(values: Mapping[str, Any], stored: Mapping[str, Any], root: Path) -> None:

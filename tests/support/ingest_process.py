@@ -21,6 +21,8 @@ from weft.ingestion.report import IndexOutcome, IndexProgress
 from weft.runtime.ray.cluster import connect
 from weft.runtime.ray.stages import ON_CLUSTER
 from weft.runtime.stages import HERE, Executor
+from weft.runtime.storage.origins import source_place
+from weft.runtime.storage.working_copy import place_of
 from weft.settings import load_settings
 
 WAYS = ("index.shards=3", "extraction.enabled=true")
@@ -130,7 +132,7 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
         return
     if kind == "joined":
         address, encoder = numbers
-        outcome = on_cluster_at(address, Path(source), Path(store), encoder)
+        outcome = on_cluster_at(address, source_place(source), place_of(store), encoder)
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "documents": outcome.documents}) + "\n")
         return
     if kind == "memory":

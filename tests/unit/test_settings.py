@@ -109,7 +109,7 @@ def test_the_fingerprint_follows_every_value() -> None:
     assert first.fingerprint == same.fingerprint != other.fingerprint
 
 
-@pytest.mark.parametrize("root", ["s3://bucket/weft", "s3:/bucket/weft", "gs://b", "file:///tmp/x", "", " "])
+@pytest.mark.parametrize("root", ["s3:/bucket/weft", "", " "])
 def test_a_store_that_is_no_folder_is_refused(root: str) -> None:
     """OPS-3: a URL made a folder of its name in the working directory, and everything was kept there."""
     with pytest.raises(ConfigurationError, match=r"storage\.root: .*expected a folder on a disk of this machine"):

@@ -45,6 +45,7 @@ from weft.retrieval.snapshot.snapshot import OneSnapshot, Snapshot
 from weft.runtime.clock import system_clock
 from weft.runtime.settings import ClusterSettings
 from weft.runtime.stages import HERE, Executor, in_threads
+from weft.runtime.storage.origins import source_place
 from weft.settings import Settings, keep_settings, store_settings
 
 LOCK = Path("generations") / ".indexing"
@@ -137,7 +138,7 @@ def index(
         WeftError: A source cannot be read, or nothing in it can be indexed.
     """
     settings = store_settings(store, assignments)
-    outcome = run(plan_of(settings, [Path(source) for source in sources]), executor=HERE)
+    outcome = run(plan_of(settings, [source_place(os.fspath(source)) for source in sources]), executor=HERE)
     keep_settings(settings)
     return outcome
 

@@ -19,8 +19,8 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from weft.catalog.citations import CitationFile
-from weft.catalog.learned import LearnedStore, read_evidence
-from weft.catalog.live import LiveEvidence, read_relations, write_relations
+from weft.catalog.learned import LEARNED, LearnedStore, read_evidence
+from weft.catalog.live import LiveEvidence, change_relations, read_relations
 from weft.catalog.overlays import BaseId, read_session_moments
 from weft.catalog.pointer import Pointer, PointerFile
 from weft.catalog.staging import StagingArea
@@ -35,6 +35,7 @@ from weft.indexes.manifest import Manifest, read_generation_manifest
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.shrinkage import Moments
 from weft.runtime.storage.files import (
+    file_hashes,
     read_manifest,
     sync_folder,
     sync_tree,
@@ -43,11 +44,13 @@ from weft.runtime.storage.files import (
     write_manifest,
 )
 from weft.runtime.storage.locks import Patience, locked
+from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
 
 # What sessions forked from: live evidence held still, without copying it (LRN-14); and their memories (LRN-15).
 
 
 FOLDER = "sessions"
+GENERATIONS = "generations"
 _LOCK_FILE = ".lock"
 _HELD = 4
 """Bases kept read: those of sessions started within some seconds are one or two."""
@@ -73,6 +76,7 @@ class BaseManifest(BaseModel):
     decided: VersionName | None
     at: float
     snapshots: tuple[str, ...]
+    files: Mapping[str, str] = {}  # SHA-256 by name, where the base is fetched by other hosts
 
 
 class BaseStore:
@@ -80,6 +84,7 @@ class BaseStore:
 
     def __init__(self, root: Path, pointer: PointerFile, live: LiveEvidence) -> None:
         self._folder = root / FOLDER
+        self._copy = working_copy_of(root)
         self._pointer = pointer
         self._live = live
         self._staging = StagingArea(self._folder)
@@ -104,9 +109,12 @@ class BaseStore:
                     decided=pointer.decided,
                     at=at,
                     snapshots=tuple(path.name for path in snapshots),
+                    files={} if self._copy is None else file_hashes(staging),
                 )
                 write_manifest(staging, manifest.model_dump(mode="json"))
                 sync_tree(staging)
+                if self._copy is not None:
+                    self._copy.publish(f"{FOLDER}/{base}", staging)
                 staging.rename(self._folder / base)
                 sync_folder(self._folder)
         finally:
@@ -130,14 +138,20 @@ class BaseStore:
         unused = [path for path in self._bases() if path.name not in in_use]
         for path in unused:
             self._staging.retire(path)
+            if self._copy is not None:
+                self._copy.remove(f"{FOLDER}/{path.name}")
         return unused
 
     def names(self) -> list[BaseId]:
-        """Every base there is."""
+        """Every base that lies here."""
         return [BaseId(path.name) for path in self._bases()]
 
+    def exists(self, base: BaseId) -> bool:
+        """Whether there is a base of that name."""
+        return self._folder_of(base).is_dir()
+
     def _read(self, base: BaseId) -> SessionBase:
-        folder = self._folder / base
+        folder = self._folder_of(base)
         if not folder.is_dir():
             raise StoreError(f"{folder}: expected what a session forked from, found nothing: the session has ended")
         try:
@@ -148,6 +162,9 @@ class BaseStore:
         streamed = Evidence.sum(map(read_evidence, linked))
         evidence = self._live.given(manifest.learned, manifest.decided, streamed)
         return SessionBase(base, manifest.learned, manifest.at, evidence, read_session_moments(linked))
+
+    def _folder_of(self, base: BaseId) -> Path:
+        return self._folder / base if self._copy is None else self._copy.bring(f"{FOLDER}/{base}")
 
     def _bases(self) -> list[Path]:
         return sorted(path for path in self._folder.glob("[0-9a-f]*") if path.is_dir())
@@ -236,8 +253,9 @@ class Catalog:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._copy: WorkingCopy | None = working_copy_of(root)
         self._pointer = PointerFile(root)
-        self._folder = root / "generations"
+        self._folder = root / GENERATIONS
         self._staging = StagingArea(self._folder)
         self.learned = LearnedStore(root, self._pointer)
         self.live = LiveEvidence(root, self._pointer, self.learned)
@@ -253,12 +271,17 @@ class Catalog:
         """What sessions remember."""
         return MemoryStore(self.root)
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether the store lies in an object store, and this is a working copy."""
+        return self._copy is not None
+
     def claim(self, on_other_hosts: OnOtherHosts) -> StoreGuard:
         """Check that every host sees this store before it is written; a store without an id gets one."""
         root = self.root.absolute()
         require_shared(root, on_other_hosts)
         with self._pointer.writing():
-            return StoreGuard(root, ensure_store_id(root))
+            return StoreGuard(root, ensure_store_id(root), url=None if self._copy is None else self._copy.url)
 
     def store_id(self) -> StoreId | None:
         """Which store this is; None of one that was never written."""
@@ -266,7 +289,7 @@ class Catalog:
 
     def require(self, store: StoreId | None) -> None:
         """Check, in another process maybe, that this is the store of that id; StoreError where it is not."""
-        StoreGuard(self.root.absolute(), store)()
+        StoreGuard(self.root.absolute(), store, url=None if self._copy is None else self._copy.url)()
 
     def pointer(self) -> Pointer:
         """What is live now."""
@@ -281,14 +304,18 @@ class Catalog:
         self._staging.release(staging)
 
     def clean_leftovers(self) -> list[Path]:
-        """Remove what killed runs left behind; folders of running processes stay."""
+        """Remove what killed runs left behind; folders of running processes stay, and uploads of the last day."""
+        if self._copy is not None:
+            for kind in (GENERATIONS, LEARNED, FOLDER, "parts"):
+                self._copy.sweep(kind)
         return [*self._staging.clean_leftovers(), *self.learned.staging.clean_leftovers()]
 
     def publish(self, staging: Path, *, expected_parent: GenerationId | None) -> GenerationId:
         """Make a staged generation the live one; a process killed at any point leaves the old one or the new one.
 
         The order is the argument: (1) verify, (2) make the files durable, (3) refuse if another went live,
-        (4) rename the folder and make that durable, (5) replace the pointer and make that durable.
+        (4) rename the folder and make that durable, (5) replace the pointer and make that durable. In an object store
+        (4) is an upload with the manifest last, and (5) a compare-and-set.
 
         Raises:
             CorruptionError: The staged files are not those of their manifest.
@@ -297,16 +324,19 @@ class Catalog:
         manifest = read_generation_manifest(staging)
         verify_files(staging, manifest.files)
         sync_tree(staging)
-        with self._pointer.writing():
-            live = self._pointer.read()
-            if live.generation != expected_parent:
-                raise StaleVersionError(
-                    f"expected {expected_parent or 'nothing'} to be live, found {live.generation or 'nothing'}; "
-                    "build again on top of it"
-                )
-            staging.rename(self.folder_of(manifest.id))
-            sync_folder(self._folder)
-            self._pointer.replace(_at(live, manifest.id))
+        _require_live(self._pointer.read(), expected_parent)
+        if self._copy is not None:
+            self._copy.publish(f"{GENERATIONS}/{manifest.id}", staging)
+        try:
+            with self._pointer.writing():
+                _require_live(self._pointer.read(), expected_parent)
+                staging.rename(self._folder / manifest.id)
+                sync_folder(self._folder)
+                self._pointer.replace(lambda live: _at(_require_live(live, expected_parent), manifest.id))
+        except StaleVersionError:
+            if self._copy is not None:  # another host was faster
+                self._retire(manifest.id)
+            raise
         self._staging.release(staging)
         return manifest.id
 
@@ -342,7 +372,13 @@ class Catalog:
             raise StoreError(
                 f"expected the id of a generation, found {generation!r}; list them with `weft generations list`"
             )
-        return self._folder / generation
+        return self._folder / generation if self._copy is None else self._copy.bring(f"{GENERATIONS}/{generation}")
+
+    def _retire(self, generation: GenerationId) -> None:
+        if self._copy is not None:
+            self._copy.remove(f"{GENERATIONS}/{generation}")
+        if (self._folder / generation).is_dir():
+            self._staging.retire(self._folder / generation)
 
     def rollback(self, generation: GenerationId) -> Pointer:
         """Make an older generation live again, after verifying it; errors as in `verify`, and what is live stays."""
@@ -362,8 +398,14 @@ class Catalog:
             names = [manifest.id for manifest in self.generations()]
             spared = {live.generation, live.previous, *names[max(0, len(names) - keep) :]}
             removed = [name for name in names if name not in spared and (among is None or name in among)]
+            if self._copy is not None and among is None:  # what other hosts removed
+                removed += [
+                    GenerationId(path.name)
+                    for path in self._folders()
+                    if path.name not in names and path.name not in spared
+                ]
             for name in removed:
-                self._staging.retire(self.folder_of(name))
+                self._retire(name)
         remove_copies(self.root / COPIES_FOLDER, removed)
         return removed
 
@@ -398,13 +440,15 @@ class Catalog:
     def declare(self, relation: Relation) -> None:
         """Add a relation to those of this store; one that is declared already stays as it is."""
         with self._pointer.writing():
-            write_relations(self.root, [*self.relations(), relation])
+            change_relations(self.root, lambda declared: [*declared, relation])
 
     def retract(self, relation: Relation) -> None:
         """Take a relation out again, whoever declared it here and when."""
         gone = (relation.uri, relation.kind, relation.target)
         with self._pointer.writing():
-            write_relations(self.root, [one for one in self.relations() if (one.uri, one.kind, one.target) != gone])
+            change_relations(
+                self.root, lambda declared: [one for one in declared if (one.uri, one.kind, one.target) != gone]
+            )
 
     def _first_whole(self, opened: Callable[[Path], Opened]) -> Opened:
         """What the live generation's folder opens as; where it is damaged, the folder of the one before it."""
@@ -436,8 +480,24 @@ class Catalog:
         ) from reason
 
     def _published(self) -> Iterator[Path]:
+        if self._copy is None:
+            return self._folders()
+        pointer = self._pointer.read()
+        named = (pointer.generation, pointer.previous)
+        return iter(self._copy.manifests(GENERATIONS, *(each for each in named if each is not None)))
+
+    def _folders(self) -> Iterator[Path]:
         if self._folder.is_dir():
             yield from (path for path in sorted(self._folder.iterdir()) if path.is_dir() and path.name[0] != ".")
+
+
+def _require_live(live: Pointer, expected: GenerationId | None) -> Pointer:
+    if live.generation != expected:
+        raise StaleVersionError(
+            f"expected {expected or 'nothing'} to be live, found {live.generation or 'nothing'}; "
+            "build again on top of it"
+        )
+    return live
 
 
 def _at(live: Pointer, generation: GenerationId) -> Pointer:

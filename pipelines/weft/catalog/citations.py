@@ -9,7 +9,7 @@ import msgspec
 
 from weft.domain.errors import CorruptionError
 from weft.domain.links import WorkCounts
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import replace_table
 
 CITATIONS_FILE = "cache/citations.json"
 """Replaced atomically; whoever deletes it has the next nights ask again."""
@@ -25,6 +25,7 @@ class CitationFile:
 
     def __init__(self, root: Path) -> None:
         self.path = root / CITATIONS_FILE
+        self._root = root
         self._held: tuple[_Stamp, dict[str, WorkCounts]] | None = None
 
     def read(self) -> CitationCounts:
@@ -42,7 +43,8 @@ class CitationFile:
 
     def write(self, works: CitationCounts) -> None:
         """Replace everything."""
-        write_atomically(self.path, msgspec.json.encode(dict(sorted(works.items()))) + b"\n")
+        data = msgspec.json.encode(dict(sorted(works.items()))) + b"\n"
+        replace_table(self._root, CITATIONS_FILE, lambda _: data)
 
 
 NO_CITATION_COUNTS: CitationCounts = {}

@@ -34,6 +34,7 @@ from weft.runtime.storage.files import (
     write_manifest,
 )
 from weft.runtime.storage.parquet import read_parquet
+from weft.runtime.storage.working_copy import working_copy_of
 
 EVIDENCE_FILE = "evidence.parquet"
 CUT_FILE = "cut.parquet"
@@ -84,11 +85,16 @@ class LearnedManifest(BaseModel):
     files: Mapping[str, str]
 
 
+LEARNED = "learned"
+"""Folder of learned versions below a store."""
+
+
 class LearnedStore:
     """The folder `learned/` of a store. Versions are numbered in the order of publishing."""
 
     def __init__(self, root: Path, pointer: PointerFile) -> None:
-        self._folder = root / "learned"
+        self._folder = root / LEARNED
+        self._copy = working_copy_of(root)
         self._pointer = pointer
         self.staging = StagingArea(self._folder)
 
@@ -108,6 +114,10 @@ class LearnedStore:
                 version = _following(newest)
                 write_manifest(staging, _manifest(version, state, file_hashes(staging)).model_dump(mode="json"))
                 sync_tree(staging)
+                if self._copy is not None and not self._copy.publish(f"{LEARNED}/{version}", staging):
+                    raise StaleVersionError(
+                        f"expected to publish {version}, found that another host has: start `weft consolidate` anew"
+                    )
                 staging.rename(self._folder / version)
                 sync_folder(self._folder)
         finally:
@@ -129,6 +139,8 @@ class LearnedStore:
                 write_tables(staging, changed, changed.cut)
             write_manifest(staging, _manifest(version, changed, file_hashes(staging)).model_dump(mode="json"))
             sync_tree(staging)
+            if self._copy is not None:
+                self._copy.rewrite(f"{LEARNED}/{version}", staging)
             with self._pointer.writing():
                 exchange(staging, self._folder / version)
             sync_folder(self._folder)
@@ -175,11 +187,15 @@ class LearnedStore:
 
     def folder_of(self, version: VersionName) -> Path:
         """Where a version lies."""
-        return self._folder / version
+        return self._folder / version if self._copy is None else self._copy.bring(f"{LEARNED}/{version}")
 
     def versions(self) -> list[VersionName]:
         """Every version that was published, oldest first; that of the priors was not."""
         names = [VersionName(path.name) for path in self._folder.glob("v*") if path.is_dir()]
+        if self._copy is not None:
+            live = self._pointer.read()
+            in_force = {each for each in (live.learned, live.decided) if each is not None}
+            names = [VersionName(each) for each in {*self._copy.names(LEARNED), *in_force}]
         numbered = [(number, name) for name in names if (number := number_of(name)) is not None]
         return [name for _, name in sorted(numbered)]
 
@@ -198,7 +214,10 @@ class LearnedStore:
                 if each not in spared and decided is not None and (number_of(each) or 0) < decided
             ]
             for each in removed:
-                self.staging.retire(self.folder_of(each))
+                if self._copy is not None:
+                    self._copy.remove(f"{LEARNED}/{each}")
+                if (self._folder / each).is_dir():
+                    self.staging.retire(self._folder / each)
         return removed
 
     def newest(self) -> VersionName | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -16,7 +16,7 @@ from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import VersionName
 from weft.domain.links import Relation
 from weft.learning.evidence import Evidence
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import replace_table, working_copy_of
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,15 @@ class LiveEvidence:
 
     def __init__(self, root: Path, pointer: PointerFile, learned: LearnedStore) -> None:
         self._root = root
+        self._copy = working_copy_of(root)
         self._pointer = pointer
         self._learned = learned
         self._read: dict[VersionName, LearnedState] = {}
 
     def snapshots(self) -> list[Path]:
         """What was published last of every partition; a copy of one, beside it under another name, is none."""
+        if self._copy is not None:
+            self._copy.follow()
         paths = (self._root / "updaters").glob(f"*/{SNAPSHOT_FILE}")
         return sorted(path for path in paths if path.parent.name.isdecimal())
 
@@ -138,18 +141,29 @@ def _stamp(path: Path) -> tuple[str, int, int, int] | None:
 def read_relations(root: Path) -> tuple[Relation, ...]:
     """All that were declared in a store, in the order of URI, kind and target."""
     path = root / RELATIONS_FILE
+    if (copy := working_copy_of(root)) is not None:
+        copy.follow()
     try:
-        return _RELATIONS.validate_json(path.read_bytes())
+        return _relations_in(path.read_bytes(), path)
     except FileNotFoundError:
         return ()
+
+
+def change_relations(root: Path, change: Callable[[tuple[Relation, ...]], Iterable[Relation]]) -> None:
+    """Replace them; of equal ends and kinds the first one stays. The caller lets nobody else here write."""
+
+    def changed(data: bytes | None) -> bytes:
+        distinct: dict[tuple[str, str, str], Relation] = {}
+        for each in change(() if data is None else _relations_in(data, root / RELATIONS_FILE)):
+            distinct.setdefault((each.uri, each.kind, each.target), each)
+        ordered = tuple(distinct[key] for key in sorted(distinct))
+        return _RELATIONS.dump_json(ordered, indent=1) + b"\n"
+
+    replace_table(root, RELATIONS_FILE, changed)
+
+
+def _relations_in(data: bytes, path: Path) -> tuple[Relation, ...]:
+    try:
+        return _RELATIONS.validate_json(data)
     except ValidationError as error:
         raise CorruptionError(f"{path}: expected declared relations, found: {error}; mend or remove it") from error
-
-
-def write_relations(root: Path, relations: Iterable[Relation]) -> None:
-    """Replace them; of equal ends and kinds the first one stays. The caller lets nobody else write."""
-    distinct: dict[tuple[str, str, str], Relation] = {}
-    for each in relations:
-        distinct.setdefault((each.uri, each.kind, each.target), each)
-    ordered = tuple(distinct[key] for key in sorted(distinct))
-    write_atomically(root / RELATIONS_FILE, _RELATIONS.dump_json(ordered, indent=1) + b"\n")

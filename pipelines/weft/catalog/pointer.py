@@ -15,9 +15,9 @@ from pydantic import TypeAdapter, ValidationError
 from weft.catalog.store_id import ensure_store_id
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import GenerationId, VersionName
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import POINTER, replace_table, working_copy_of
 
-POINTER_FILE = "current.json"
+POINTER_FILE = POINTER
 _LOCK_FILE = ".catalog.lock"
 
 
@@ -42,14 +42,22 @@ class PointerFile:
 
     def __init__(self, root: Path) -> None:
         self.path = root / POINTER_FILE
+        self._root = root
+        self._copy = working_copy_of(root)
         self._lock = root / _LOCK_FILE
 
     def read(self) -> Pointer:
         """What is live now; an empty pointer in a new store."""
+        if self._copy is not None:
+            self._copy.follow()
         try:
-            return _POINTER.validate_json(self.path.read_bytes())
+            return self._parsed(self.path.read_bytes())
         except FileNotFoundError:
             return Pointer()
+
+    def _parsed(self, data: bytes | None) -> Pointer:
+        try:
+            return Pointer() if data is None else _POINTER.validate_json(data)
         except ValidationError as error:
             raise CorruptionError(
                 f"{self.path}: expected the live pointer, found: {error}; remove it and make a generation live with "
@@ -59,14 +67,18 @@ class PointerFile:
     def move(self, change: Callable[[Pointer], Pointer]) -> Pointer:
         """Replace the pointer by what `change` makes of the one in force, in one step and one writer at a time."""
         with self.writing():
-            return self.replace(change(self.read()))
+            return self.replace(change)
 
-    def replace(self, pointer: Pointer) -> Pointer:
-        """Write a pointer over the one in force; the caller holds `writing`."""
-        ensure_store_id(self.path.parent)
-        moved = replace(pointer, sequence=pointer.sequence + 1)
-        write_atomically(self.path, json.dumps(asdict(moved), sort_keys=True).encode() + b"\n")
-        return moved
+    def replace(self, change: Callable[[Pointer], Pointer]) -> Pointer:
+        """The same, for a caller that holds `writing`; `change` may be called again, and refuse by what it raises."""
+        ensure_store_id(self._root)
+
+        def moved(data: bytes | None) -> bytes:
+            before = self._parsed(data)
+            after = replace(change(before), sequence=before.sequence + 1)
+            return json.dumps(asdict(after), sort_keys=True).encode() + b"\n"
+
+        return self._parsed(replace_table(self._root, POINTER_FILE, moved))
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:

@@ -16,9 +16,9 @@ from pydantic import TypeAdapter, ValidationError
 from weft.catalog.staging import StagingArea
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import StoreId
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import IDENTITY, make_working_copy, replace_table, working_copy_of
 
-STORE_FILE = "store.json"
+STORE_FILE = IDENTITY
 SHARE = "put it on a file system that all hosts share, or run on one host (cluster.address: local)"
 """What helps where hosts do not see the same."""
 
@@ -42,22 +42,27 @@ class StoreGuard:
     id: StoreId | None  # none of a store that had none when it was looked at: any will do, it may have got one since
     # A folder that the run has made in the store: a copy of the store has its id, and not this
     made: Path | None = None
+    url: str | None = None  # of an object store, of which each host has a working copy at `root`
 
     def __call__(self) -> None:
         """Check that this host sees the store."""
+        if self.url is not None:
+            make_working_copy(self.root, self.url)
         actual = read_store_id(self.root)
         if not self.root.is_dir() or self.id not in {None, actual}:
             raise StoreError(
                 f"{self.root} on host {socket.gethostname()}: expected the store {self.id or 'that is searched'}, "
                 f"found {actual or 'none'}: {SHARE}"
             )
-        if self.made is not None:
+        if self.made is not None and self.url is None:
             _require_made(self.root, self.made)
 
 
 def read_store_id(root: Path) -> StoreId | None:
     """The id of a store, None where it has none; CorruptionError where the file holds something else."""
     path = root / STORE_FILE
+    if not path.exists() and (copy := working_copy_of(root)) is not None:
+        copy.follow(now=True)
     try:
         return _STORE_FILE.validate_json(path.read_bytes()).id
     except (FileNotFoundError, NotADirectoryError):
@@ -76,12 +81,19 @@ def ensure_store_id(root: Path) -> StoreId:
         store = StoreId(secrets.token_hex(16))
         # Git leaves the store out, and so does Ray where a working directory that holds it is uploaded with a job.
         (root / ".gitignore").write_text("*\n", encoding="utf-8")
-        write_atomically(root / STORE_FILE, json.dumps({"id": store}).encode() + b"\n")
+        made = json.dumps({"id": store}).encode() + b"\n"
+        store = _STORE_FILE.validate_json(replace_table(root, STORE_FILE, lambda theirs: theirs or made)).id
     return store
 
 
 def require_shared(root: Path, on_other_hosts: OnOtherHosts) -> None:
-    """Check that every host of the cluster sees one and the same folder, by a folder made in it for the occasion."""
+    """Check that every host of the cluster sees one and the same folder, by a folder made in it for the occasion.
+
+    Of an object store every host gets a working copy, and reads it.
+    """
+    if (copy := working_copy_of(root)) is not None:
+        on_other_hosts(partial(_require_reached, root, copy.url))
+        return
     area, missing = StagingArea(root), [folder for folder in (root, *root.parents) if not folder.exists()]
     area.clean_leftovers()
     made = area.stage()
@@ -94,6 +106,11 @@ def require_shared(root: Path, on_other_hosts: OnOtherHosts) -> None:
                 folder.rmdir()
         raise
     area.release(made)
+
+
+def _require_reached(root: Path, url: str) -> None:
+    make_working_copy(root, url)
+    read_store_id(root)
 
 
 def _require_made(root: Path, made: Path) -> None:

@@ -65,12 +65,20 @@ def follow_champion(catalog: Catalog, registry: Aliases) -> VersionName | None:
     return champion
 
 
-def follow_if_possible(catalog: Catalog, registry: Aliases) -> None:
+def follow_if_possible(catalog: Catalog, registry: Tracking) -> None:
     """`follow_champion`, where an alias on a version that the store lacks is only worth a warning.
+
+    A registry that this host alone sees may not know what others made live: it follows the store instead.
 
     Raises:
         TrackingUnavailableError: The registry does not answer.
     """
+    if catalog.is_remote and registry.is_local:
+        live = catalog.pointer().learned
+        if live is not None and registry.alias(CHAMPION) != live:
+            _require_registered(catalog, registry, live)
+            registry.set_alias(CHAMPION, live)
+        return
     try:
         follow_champion(catalog, registry)
     except StoreError as error:
@@ -94,12 +102,7 @@ def promote(
         StoreError: There is no such version, or it is damaged; nothing has changed.
     """
     catalog.learned.read(version)
-    if version == PRIORS_VERSION:
-        register_priors(registry)
-    else:
-        register_earlier(catalog, registry, version)
-        if registry.tags_of(version) is None:
-            _register(catalog, registry, version)
+    _require_registered(catalog, registry, version)
     former = registry.alias(CHAMPION)
     _keep_word(registry, PROMOTED_TAG, version, {"by": by, "instead_of": former, "why": why}, now)
     registry.set_alias(CHAMPION, version)
@@ -147,6 +150,15 @@ def register_earlier(catalog: Catalog, registry: Tracking, version: VersionName)
     for each in catalog.learned.versions():
         if newest < (number_of(each) or 0) < (number_of(version) or 0) and registry.tags_of(each) is None:
             _register(catalog, registry, each)
+
+
+def _require_registered(catalog: Catalog, registry: Tracking, version: VersionName) -> None:
+    if version == PRIORS_VERSION:
+        register_priors(registry)
+        return
+    register_earlier(catalog, registry, version)
+    if registry.tags_of(version) is None:
+        _register(catalog, registry, version)
 
 
 def _register(catalog: Catalog, registry: Tracking, version: VersionName) -> None:

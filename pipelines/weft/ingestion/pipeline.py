@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -44,6 +45,8 @@ from weft.ingestion.units import (
     UNIT_BYTES,
     Unit,
     UnitWorker,
+    bring_part,
+    forget_parts,
     pack,
     part_of,
     shuffled,
@@ -53,7 +56,7 @@ from weft.ingestion.units import (
 )
 from weft.runtime.clock import Clock
 from weft.runtime.reuse import reused
-from weft.runtime.stages import HERE, Executor, Stage, run_through
+from weft.runtime.stages import HERE, Executor, Stage, in_threads, run_through
 from weft.runtime.storage.errors import named
 
 Watch = Callable[[IndexProgress], None]
@@ -112,7 +115,9 @@ def ingest(
     with ExitStack() as stack:
         parts = stack.enter_context(staged_folder(catalog))
         staged = stack.enter_context(staged_folder(catalog))
+        stack.callback(forget_parts, parts)
         executor = executor.guarded(replace(guard, made=parts))
+        at_home = _at_home(executor) if catalog.is_remote else executor
 
         units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
         changes = changed_units(units, reading, parts, executor, reporter)
@@ -121,7 +126,7 @@ def ingest(
         require_documents(plan, reporter.progress)
 
         reporter.enter("merging tables")
-        builder = GenerationBuilder(staged, plan.index, map_shards=executor.tasks)
+        builder = GenerationBuilder(staged, plan.index, map_shards=at_home.tasks)
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         facts = facts_of(plan, models, weighing, sizes, limit=limit, base=base)
@@ -131,10 +136,10 @@ def ingest(
         if generation is None or published:
             reporter.enter("building indexes")
             if not plan.by_words:
-                list(executor.tasks(write_questions, [staged]))
+                list(at_home.tasks(write_questions, [staged]))
             builder.index(merged, written, facts, base=base.folder, retrained=plan.retrained)
             reporter.enter("telling answers from gaps")
-            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, executor))
+            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, at_home))
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
         reporter.enter("done")
@@ -148,6 +153,12 @@ def ingest(
             unmet_relations=unmet_relations(catalog.folder_of(generation)),
             extraction=plan.extraction.enabled,
         )
+
+
+def _at_home(executor: Executor) -> Executor:
+    """Where a generation is built that other hosts fetch when it is published: on this one, whose disk it lies on."""
+    others = executor.on_other_hosts(lambda: None)
+    return replace(executor, tasks=in_threads(len(os.sched_getaffinity(0))).tasks) if others else executor
 
 
 def are_many(plan: IndexPlan, items: Sequence[SourceItem]) -> bool:
@@ -277,4 +288,5 @@ def _check(units: Sequence[Unit], counts: Mapping[str, int], parts: Path, execut
     """Look into what workers could not read of some units: no other host may be able to."""
     if any(counts.get(name) for name in SUSPECT):
         for unit in units:
+            bring_part(part_of(parts, unit))
             require_gone(unit, part_of(parts, unit), executor)

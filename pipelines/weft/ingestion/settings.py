@@ -10,6 +10,7 @@ from pydantic import Field, SecretStr
 
 from weft.domain.documents import Domain
 from weft.domain.sections import Section
+from weft.runtime.storage.origins import source_place
 
 Level = Annotated[int, Field(ge=0, le=100)]
 
@@ -19,7 +20,8 @@ _CHUNKING_SHARE = 0.1  # of the CPUs goes to readers: chunking costs about a ten
 class SourceSettings(Section):
     """A declared source (OPS-3b); what is left out is as for a source without a declaration."""
 
-    path: str = Field(min_length=1)  # A folder, a file, a corpus or a table; `~` is the home folder
+    # A folder, a file, a corpus or a table; `~` is the home folder; or the URL of objects or of a git repository
+    path: str = Field(min_length=1)
     domain: Domain | None = None  # of all its documents
     trust: Level | None = None  # of all its documents that declare none, 0 to 100
     include: tuple[str, ...] = ()  # Files of a folder, written as in .gitignore; without `include` all
@@ -28,8 +30,8 @@ class SourceSettings(Section):
 
     @property
     def place(self) -> Path:
-        """Its path, absolute."""
-        return Path(self.path).expanduser().absolute()
+        """Its path, absolute, or where it is brought to."""
+        return source_place(self.path).absolute()
 
 
 class TrustSettings(Section):

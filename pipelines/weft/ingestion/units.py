@@ -12,6 +12,7 @@ import shutil
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 from weft.domain.errors import StoreError
 from weft.ingestion.sources.items import FileItem, SourceItem
 from weft.runtime.storage.errors import named
+from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
 
 UNIT_BYTES = 65_536
 """Files of this many bytes make a unit: few enough that no encoder waits long for the last one's end."""
@@ -86,6 +88,13 @@ class Chained(UnitWorker):
         """Have each step load what it needs."""
         for worker in self._workers:
             worker.warm()
+
+
+PARTS = "parts"
+"""Where workers on other hosts put their parts in an object store, below the name of the run's folder."""
+
+_NAMES = "names.json"
+_AT_ONCE = 8  # parts that are fetched side by side
 
 
 class WritePart(UnitWorker):
@@ -168,6 +177,9 @@ def write_part(folder: Path, unit: Unit) -> Path:
     The folder is the run's own and is there already: a worker that does not see it would write beside the store.
     """
     part = part_of(folder, unit)
+    if not folder.is_dir() and (copy := _copy_of(folder)) is not None:
+        _send_part(copy, part, unit)
+        return part
     writing = folder / f".{part.name}-{secrets.token_hex(4)}"
     writing.mkdir()
     try:
@@ -186,9 +198,50 @@ def write_part(folder: Path, unit: Unit) -> Path:
     return part
 
 
+def bring_part(part: Path) -> None:
+    """Fetch a part that a worker on another host has sent to the object store, if it is one."""
+    if part.is_dir() or (copy := _copy_of(part.parent)) is None:
+        return
+    named = copy.objects.get(f"{_sent(part)}/{_NAMES}")
+    if named is None:
+        return
+    bringing = part.with_name(f".{part.name}-{secrets.token_hex(4)}")
+    bringing.mkdir()
+    for name in json.loads(named.data):
+        copy.objects.fetch(f"{_sent(part)}/{name}", bringing / name)
+    bringing.rename(part)
+
+
+def forget_parts(folder: Path) -> None:
+    """Remove what workers on other hosts have sent."""
+    if (copy := _copy_of(folder)) is not None:
+        copy.objects.delete(each.key for each in copy.objects.list(f"{PARTS}/{folder.name}/"))
+
+
+def _send_part(copy: WorkingCopy, part: Path, unit: Unit) -> None:
+    """Send a part of a run that another host began; the object that names its tables comes last."""
+    names = [f"{name}.parquet" for name, table in unit.tables.items() if table.num_rows]
+    for name in names:
+        sink = pa.BufferOutputStream()
+        pq.write_table(unit.tables[name.removesuffix(".parquet")], sink)
+        copy.objects.put(f"{_sent(part)}/{name}", sink.getvalue().to_pybytes())
+    copy.objects.put(f"{_sent(part)}/{_NAMES}", json.dumps(names).encode())
+
+
+def _sent(part: Path) -> str:
+    return f"{PARTS}/{part.parent.name}/{part.name}"
+
+
+def _copy_of(folder: Path) -> WorkingCopy | None:
+    return working_copy_of(folder.parents[1])
+
+
 def written_parts(folder: Path, units: Sequence[Unit]) -> list[Path]:
     """The parts of all units, each looked up by its name: a network file system may list a folder as it was."""
     parts = [part_of(folder, unit) for unit in units]
+    with ThreadPoolExecutor(_AT_ONCE, "parts") as threads:
+        for _ in threads.map(bring_part, parts):
+            pass
     if missing := [part.name for part in parts if not part.is_dir()]:
         raise StoreError(
             f"{folder} on host {socket.gethostname()}: expected {len(units)} parts, found none of {missing[:3]}, which "

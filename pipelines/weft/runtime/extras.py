@@ -32,6 +32,7 @@ EXTRAS: Mapping[str, str] = {
     **dict.fromkeys(("alembic", "ir_measures", "matplotlib", "mlflow", "polars", "sqlalchemy"), "night"),
     **dict.fromkeys(("jgo", "onnx", "requests", "sentence_transformers", "torch", "transformers"), "models"),
     "accelerate": "train",
+    "obstore": "remote",
     "nicegui": "console",
     "mcp": "mcp",
     "mcp_types": "mcp",

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from tests.support.copies import hosts_of, memory_url
 from weft.domain.ids import ContentHash
 from weft.evaluation.ground_truth.collect import JudgementSource, judged, keep, stored_judgements
 from weft.evaluation.log.erasure import erase_from_logs
-from weft.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder
+from weft.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, day_folder, keep_days, merge_small
 from weft.evaluation.queries.reader import read_queries
 from weft.evaluation.queries.schema import OUTCOMES, QUERIES
 from weft.evaluation.queries.writer import write_rows
@@ -48,3 +49,22 @@ def test_what_one_person_asked_and_did_is_gone_and_the_rest_stays(tmp_path: Path
     assert [row["event_id"] for row in pq.read_table(left).to_pylist()] == ["ada a1"]
     assert {(each.text, each.by) for each in stored_judgements(tmp_path)} == {("how?", "feedback"), ("what?", "ada")}
     assert not any(erase_from_logs(tmp_path, "bob").values())
+
+
+def test_hosts_share_a_log_and_what_is_erased_is_gone_from_all(tmp_path: Path) -> None:
+    """SCL-4, OPS-13a: files of an object store are read on every host, merged by one, and taken out everywhere."""
+    day, host = 19_675, hosts_of(memory_url(), tmp_path)
+    write_rows(day_folder(host("a") / QUERY_LOG, day), [asked("bob", "b1", "my secret")], QUERIES)
+    write_rows(
+        day_folder(host("b") / QUERY_LOG, day), [asked("ada", "a1", "how?"), asked("bob", "b2", "how?")], QUERIES
+    )
+    for name in "ab":
+        assert {each.query_id for each in read_queries(host(name), limit=9)} == {"b1", "a1", "b2"}
+    assert merge_small(day_folder(host("a") / QUERY_LOG, day), least=2) is not None
+    assert [each.query_id for each in read_queries(host("b"), limit=9, since=NOW - 1.0)].count("b1") == 1
+    assert erase_from_logs(host("b"), "bob")["queries"] == 2
+    for name in "abc":
+        assert [each.query_id for each in read_queries(host(name), limit=9)] == ["a1"]
+        assert not any(b"my secret" in path.read_bytes() for path in host(name).rglob("*.parquet"))
+    keep_days(host("c") / QUERY_LOG, 1, today=day + 9)
+    assert read_queries(host("d"), limit=9) == [] == read_queries(host("a"), limit=9)

@@ -172,8 +172,8 @@ def require_published(settings: Settings) -> None:
     """Before an encoder is loaded in vain."""
     if Catalog(Path(settings.storage.root)).pointer().generation is None:
         raise NothingPublishedError(
-            f"expected a live generation in {settings.storage.root}, found none: run `weft index --source "
-            f"PATH --store {settings.storage.root}` first"
+            f"expected a live generation in {settings.storage.place}, found none: run `weft index --source "
+            f"PATH --store {settings.storage.place}` first"
         )
 
 

@@ -16,7 +16,7 @@ from weft.feedback.run.metrics import METRICS_FILE
 from weft.feedback.run.partitions import states_in
 from weft.feedback.settings import WITHOUT_KEY
 from weft.runtime.clock import Clock, system_clock
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import replace_table, url_of
 from weft.settings import Settings
 
 NIGHT_FILE = "logs/night.json"
@@ -34,9 +34,8 @@ def note_night(root: Path, summary: Mapping[str, Any], alarms: Sequence[Alarm], 
         "decision": summary.get("decision"),
         "alarms": {alarm.name: alarm.says for alarm in alarms},
     }
-    path = root / NIGHT_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(facts).encode())
+    data = json.dumps(facts).encode()
+    replace_table(root, NIGHT_FILE, lambda _: data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def status_of(root: Path, settings: Settings, *, clock: Clock = system_clock) ->
     reports = [state.report() for state in states_in(root, settings.feedback)]
     disk = shutil.disk_usage(root)
     return {
-        "store": str(root.resolve()),
+        "store": url_of(root) or str(root.resolve()),
         "generation": pointer.generation,
         "vectors": "none" if live is None else "still to come" if live.is_by_words else "there",
         "made_at": None if live is None else live.created_at,

@@ -42,7 +42,7 @@ from weft.app.tracking import tracking_of
 from weft.app.watching import follow
 from weft.catalog.catalog import Catalog
 from weft.cli.console.exits import stopped_by_signals
-from weft.cli.console.options import CommonOptions, command, named_path, run_job
+from weft.cli.console.options import CommonOptions, command, named_source, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, stderr
 from weft.cli.reports.explanation import explanation_lines
@@ -67,10 +67,10 @@ _SHOWN = 20  # declared relations without a target that are named; --json names 
 def reindex(
     options: CommonOptions,
     paths: Annotated[
-        list[Path], typer.Argument(parser=named_path, metavar="PATH", help="What to index; --source names more.")
+        list[Path], typer.Argument(parser=named_source, metavar="PATH|URL", help="What to index; --source names more.")
     ] = [],
     source: Annotated[
-        list[Path], typer.Option("--source", parser=named_path, metavar="PATH", help="What to index; repeatable.")
+        list[Path], typer.Option("--source", parser=named_source, metavar="PATH|URL", help="What to index; repeatable.")
     ] = [],
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
@@ -109,7 +109,7 @@ def _show(settings: Settings, outcome: IndexOutcome, manifest: Manifest | None) 
     note(headline(outcome))
     stderr.print(report(outcome))
     if outcome.rejected:
-        named = f"weft generations rejected --store {shlex.quote(settings.storage.root)}"
+        named = f"weft generations rejected --store {shlex.quote(settings.storage.place)}"
         note(f"what was rejected or noted, and why: {named}")
     if outcome.unmet_relations:
         note(f"declared relations that lead to no document: {len(outcome.unmet_relations):,}")

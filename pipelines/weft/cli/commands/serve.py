@@ -48,7 +48,7 @@ def serve(
         if accepted
         else "no tokens: it listens to this machine alone, and anybody on it may ask"
     )
-    note(f"serving {settings.storage.root} at http://{host}:{port} · {who}")
+    note(f"serving {settings.storage.place} at http://{host}:{port} · {who}")
     if bootstrap is None:
         note("no broker is named: nothing is learned from what people say; --bootstrap HOST:PORT names one")
     run(

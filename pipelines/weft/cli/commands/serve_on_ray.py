@@ -40,7 +40,7 @@ def serve(
 
     accepted = TokenSet.configured(tokens, os.environ.get(ENVIRONMENT, ""))
     run(settings, host=host, port=port, replicas=replicas, tokens=accepted, reports=bootstrap is not None)
-    note(f"serving {settings.storage.root} at http://{host}:{port} in {replicas} replicas; `serve shutdown` ends it")
+    note(f"serving {settings.storage.place} at http://{host}:{port} in {replicas} replicas; `serve shutdown` ends it")
 
 
 main = partial(run_job, serve)

@@ -15,6 +15,7 @@ from weft.cli.console.output import Result
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import refused
 from weft.runtime.storage.locks import users_of
+from weft.runtime.storage.working_copy import url_of
 
 store = typer.Typer(no_args_is_help=True, help="Move a store to another folder, or remove what is old of it.")
 
@@ -32,6 +33,8 @@ def move(
     Killed in between, `weft store moved NEW` finishes it.
     """
     _require_store(old)
+    if (url := url_of(old)) is not None:
+        raise StoreError(f"{old}: expected a store that lies in this folder, found the working copy of {url}")
     if new.exists():
         raise StoreError(f"expected no {new} yet, found one: name another folder, or move that one away")
     _require_quiet(old)

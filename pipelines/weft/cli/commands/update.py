@@ -81,8 +81,9 @@ def update(
     if not (local or installed("ray")):
         log.warning("Ray is not installed: one updater runs in this process, as with --local")
         local = True
-    follows = not until_caught_up and installed("mlflow")
-    if not (until_caught_up or follows):
+    has_registry = settings.tracking.uri or not Catalog(root).is_remote  # of its own a host knows its own nights alone
+    follows = not until_caught_up and bool(has_registry) and installed("mlflow")
+    if not (until_caught_up or follows) and has_registry:
         log.warning("MLflow is not installed: the champion alias is not followed; the extra `night` brings it")
 
     def show(progress: Sequence[PartitionProgress]) -> None:
@@ -131,7 +132,7 @@ class ConnectionLog:
         topic, broker_at = self._settings.feedback.topic, self._settings.kafka.bootstrap
         if self._silent is None:
             log.info(
-                "%s learns from %s at %s: %d partitions", self._settings.storage.root, topic, broker_at, len(progress)
+                "%s learns from %s at %s: %d partitions", self._settings.storage.place, topic, broker_at, len(progress)
             )
         if waiting and not self._silent:
             log.warning("no answer from the broker at %s: partitions %s wait, nothing is lost", broker_at, waiting)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pkgutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ import typer
 from weft.cli.console.exits import as_command, exit_code, interruptible
 from weft.cli.console.logs import LogForm, log_as, log_progress
 from weft.cli.console.output import JsonOutput, Output, Result, TextOutput
+from weft.domain.errors import WeftError
 
 if TYPE_CHECKING:
     from weft.catalog.catalog import Catalog
@@ -32,10 +34,30 @@ def named_path(text: str) -> Path:
     return Path(text)
 
 
+def named_store(text: str) -> Path:
+    """The folder to work in for a path or a URL that was given."""
+    if "://" not in text:
+        return named_path(text)
+    try:  # by its name: who names a folder waits for none of it
+        place: Path = pkgutil.resolve_name("weft.runtime.storage.working_copy:place_of")(text)
+    except WeftError as error:
+        raise typer.BadParameter(str(error)) from error
+    return place
+
+
+def named_source(text: str) -> Path:
+    """A path that was given, or the place that a URL is brought to."""
+    try:
+        place: Path = pkgutil.resolve_name("weft.runtime.storage.origins:source_place")(text)
+    except WeftError as error:
+        raise typer.BadParameter(str(error)) from error
+    return named_path(str(place)) if text.strip() else named_path(text)
+
+
 Store = Annotated[
     Path | None,
     typer.Option(
-        "--store", parser=named_path, metavar="PATH", help="Where weft keeps everything; default storage.root."
+        "--store", parser=named_store, metavar="PATH|URL", help="Where weft keeps everything; default storage.root."
     ),
 ]
 Conf = Annotated[list[Path], typer.Option("--conf", help="YAML file over conf/base; repeatable, later files win.")]
@@ -127,7 +149,7 @@ class ServedOptions(CommonOptions):
                 "--server none goes without"
             )
         own += (name for name in os.environ if name.startswith(_SETTINGS_VARIABLES) and name != _ROOT_VARIABLE)
-        root = (self.store or Path(os.environ.get(_ROOT_VARIABLE) or DEFAULT_ROOT)).expanduser()
+        root = (self.store or named_store(os.environ.get(_ROOT_VARIABLE) or DEFAULT_ROOT)).expanduser()
         if self.server is None and (own or not _is_announced(root)):
             return None
         from weft.client.announced import client_at, client_in  # noqa: PLC0415  .1 s: httpx

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.evaluation.ground_truth.collect import JUDGEMENTS
-from weft.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of
-from weft.runtime.storage.files import write_atomically
+from weft.evaluation.queries.days import OUTCOME_LOG, QUERY_LOG, files_of, put_file, remove_file
 
 _ASKED = ["principal", "text", "query_id"]
 
@@ -51,10 +51,10 @@ def _erase_in(file: Path, named: Mapping[str, set[str]]) -> int:
     keys = pq.read_table(file, columns=list(named)).to_pylist()
     staying = [not any(row[column] in values for column, values in named.items()) for row in keys]
     if not any(staying):
-        file.unlink(missing_ok=True)
+        remove_file(file)
     elif not all(staying):
         sink = pa.BufferOutputStream()
         table = pq.read_table(file).filter(pa.array(staying))
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
-        write_atomically(file, sink.getvalue().to_pybytes())
+        put_file(file.with_name(f"{uuid.uuid4().hex}.parquet"), sink.getvalue().to_pybytes(), instead_of=[file])
     return len(staying) - sum(staying)

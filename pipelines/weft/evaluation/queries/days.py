@@ -6,7 +6,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.runtime.clock import SECONDS_PER_DAY
-from weft.runtime.storage.files import sync_folder
+from weft.runtime.storage.files import sync_folder, write_atomically
+from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +42,8 @@ def files_of(folder: Path, *, since_day: int = 0) -> list[Path]:
 
     A file that is none is left out with a warning: one bad file must not hide the rest of the log.
     """
+    if (copy := _copy_of(folder)) is not None:
+        copy.receive(folder.absolute().relative_to(copy.root).as_posix())
     days = ((day, path) for day, path in _days(folder) if since_day <= day)
     return [file for _, path in sorted(days) for file in sorted(path.glob("*.parquet")) if _is_readable(file)]
 
@@ -48,9 +51,29 @@ def files_of(folder: Path, *, since_day: int = 0) -> list[Path]:
 def keep_days(folder: Path, days: int, *, today: int) -> list[Path]:
     """Remove days that ended `days` or more ago; what is removed already is no failure."""
     old = [path for day, path in _days(folder) if day <= today - days]
+    copy = _copy_of(folder) if old else None
     for path in old:
         shutil.rmtree(path, ignore_errors=True)
+        if copy is not None:
+            copy.forget([path.absolute()])
     return old
+
+
+def put_file(file: Path, data: bytes, *, instead_of: Sequence[Path] = ()) -> None:
+    """Write one whole file of a day, and remove others; in an object store first, which other hosts read."""
+    if (copy := _copy_of(file.parents[1])) is not None:
+        copy.objects.put(file.absolute().relative_to(copy.root).as_posix(), data)
+        copy.forget([each.absolute() for each in instead_of])
+    write_atomically(file, data)
+    for each in instead_of:
+        each.unlink(missing_ok=True)
+
+
+def remove_file(file: Path) -> None:
+    """Remove one file of a day."""
+    if (copy := _copy_of(file.parents[1])) is not None:
+        copy.forget([file.absolute()])
+    file.unlink(missing_ok=True)
 
 
 def merge_small(folder: Path, *, least: int = MERGED_FILES) -> Path | None:
@@ -79,9 +102,17 @@ def merge_small(folder: Path, *, least: int = MERGED_FILES) -> Path | None:
         staged.unlink(missing_ok=True)  # a full disk needs the room
         raise
     sync_folder(folder)
+    if (copy := _copy_of(folder.parent)) is not None:
+        copy.send(merged.absolute())
+        copy.forget([path.absolute() for path in readable])
     for path in readable:
         path.unlink(missing_ok=True)  # another process may be merging, too
     return merged
+
+
+def _copy_of(log_folder: Path) -> WorkingCopy | None:
+    """What sends and receives the files of a log; None of a store that lies in its own folder."""
+    return working_copy_of(log_folder.absolute().parents[1])
 
 
 def _days(folder: Path) -> Iterator[tuple[int, Path]]:

@@ -24,7 +24,7 @@ from weft.feedback.events.codec import decode
 from weft.feedback.log import FeedbackSource
 from weft.runtime.clock import day_of
 from weft.runtime.kafka.log import Batches, Record
-from weft.runtime.storage.files import write_atomically
+from weft.runtime.storage.working_copy import replace_table, working_copy_of
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class Outcomes:
 
     def __init__(self, root: Path, settings: QueryLogSettings, *, max_bytes: int, now: float) -> None:
         self._folder = root / OUTCOME_LOG
+        self._root = root
         self._settings = settings
         self._max_bytes = max_bytes
         self._now = now
@@ -80,6 +81,8 @@ class Outcomes:
 
     def _positions(self, topic_id: str) -> dict[int, int]:
         """Where the next record of each partition is; none for a topic that was made anew."""
+        if (copy := working_copy_of(self._root)) is not None:
+            copy.look_up(f"{OUTCOME_LOG}/{_POSITIONS}")
         try:
             stored = json.loads((self._folder / _POSITIONS).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -91,7 +94,7 @@ class Outcomes:
 
     def _remember(self, topic_id: str, positions: Mapping[int, int]) -> None:
         content = {"topic_id": topic_id, "positions": {str(name): offset for name, offset in positions.items()}}
-        write_atomically(self._folder / _POSITIONS, json.dumps(content, sort_keys=True).encode())
+        replace_table(self._root, f"{OUTCOME_LOG}/{_POSITIONS}", lambda _: json.dumps(content, sort_keys=True).encode())
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
         by_day: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)

@@ -18,13 +18,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weft.domain.errors import StoreError
 from weft.domain.ranking import Answer
-from weft.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, merge_small
+from weft.evaluation.queries.days import QUERY_LOG, day_folder, keep_days, merge_small, put_file
 from weft.evaluation.queries.schema import QUERIES, row_of
 from weft.evaluation.settings import QueryLogSettings
 from weft.runtime.clock import Clock, day_of, system_clock
 from weft.runtime.storage.errors import advice_on
-from weft.runtime.storage.files import write_atomically
 
 log = logging.getLogger(__name__)
 
@@ -141,18 +141,18 @@ class QueryLog:
             try:
                 write_table(day_folder(self._folder, day), pa.Table.from_batches(some).combine_chunks())
                 self.logged += len(some)
-            except (OSError, ValueError, pa.ArrowException) as error:
+            except (OSError, ValueError, pa.ArrowException, StoreError) as error:
                 self.lost += len(some)
                 log.warning("query log: %d rows lost: %s: %s", len(some), error, advice_on(error))
             self._tidy(day)
 
     def _tidy(self, day: int) -> None:
-        if self._tidied != day:
-            self._tidied = day
-            keep_days(self._folder, self._settings.keep_days, today=day)
         try:
+            if self._tidied != day:
+                self._tidied = day
+                keep_days(self._folder, self._settings.keep_days, today=day)
             merge_small(day_folder(self._folder, day))
-        except (OSError, pa.ArrowException) as error:
+        except (OSError, pa.ArrowException, StoreError) as error:
             log.warning("query log: small files stay: %s", error)
 
 
@@ -172,5 +172,5 @@ def write_table(folder: Path, table: pa.Table) -> Path:
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
     path = folder / f"{uuid.uuid4().hex}.parquet"
-    write_atomically(path, sink.getvalue().to_pybytes())
+    put_file(path, sink.getvalue().to_pybytes())
     return path

@@ -39,6 +39,7 @@ from weft.catalog.overlays import (
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import SessionId
 from weft.feedback.fold.sessions import MERGED, OPEN
+from weft.feedback.store.heads import is_behind, publish_files
 from weft.feedback.store.overlays import (
     SETTLED,
     Fork,
@@ -78,6 +79,8 @@ def publish_snapshot(state: PartitionState) -> Path:
     Raises:
         FencedError: Another updater owns the partition; its snapshot stands.
     """
+    if is_behind(state.folder, state.report().next_offset):
+        return state.folder / NAME  # what was published from another host is newer
     if not state.read(has_forks):
         return _publish(state)
     catalog = Catalog(state.folder.parents[1])
@@ -126,6 +129,7 @@ def _publish(state: PartitionState) -> Path:
         for old in state.folder.glob(_SESSIONS.format("*", "*")):
             if old.name != name:
                 old.unlink(missing_ok=True)
+    publish_files(state, report, [name, NAME])
     return path
 
 
@@ -158,8 +162,9 @@ class Forks:
 
     def follow(self) -> None:
         """Fork what started since the last time, and let go of what ended; durable when this returns."""
-        lost = sorted(set(self._state.read(bases_in)) - set(self._catalog.bases.names()))[:_AT_ONCE]
-        while some := self._state.read(forks_in, lost, at_most=_AT_ONCE):
+        bases = sorted(set(self._state.read(bases_in)))
+        lost = [base for base in bases if not self._catalog.bases.exists(BaseId(base))]
+        while some := self._state.read(forks_in, lost[:_AT_ONCE], at_most=_AT_ONCE):
             self._state.write(write_forks, [self._followed(fork) for fork in some])
 
     def _followed(self, fork: Fork) -> Fork:

@@ -11,9 +11,11 @@ from weft.domain.errors import CorruptionError
 from weft.feedback.publish.snapshot import repair_snapshot
 from weft.feedback.settings import FeedbackSettings
 from weft.feedback.store.checkpoints import checkpoints_in, exclusive_folder, is_lost, restore, write_checkpoint
+from weft.feedback.store.heads import show, take_over
 from weft.feedback.store.report import Acceptance, was_claimed
 from weft.feedback.store.state import STATE_FILE, PartitionState
 from weft.runtime.kafka.log import LogFacts
+from weft.runtime.storage.working_copy import working_copy_of
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +30,12 @@ def partition_folder(store: Path, partition: int) -> Path:
 
 def partitions_in(store: Path) -> list[int]:
     """Numbers of the partitions that a store has or had a state of; not of those that were never claimed."""
-    folders = (folder for folder in (store / UPDATERS).glob("*") if folder.name.isdecimal())
+    folders = [folder for folder in (store / UPDATERS).glob("*") if folder.name.isdecimal()]
+    if (copy := working_copy_of(store)) is not None:
+        copy.follow()
+        folders = [folder for folder in (store / UPDATERS).glob("*") if folder.name.isdecimal()]
+        for folder in folders:
+            show(folder)
     return sorted(int(folder.name) for folder in folders if (folder / STATE_FILE).exists() or is_lost(folder))
 
 
@@ -59,17 +66,22 @@ def claimed(
 ) -> PartitionState:
     """A partition's state, owned; a damaged one is restored from its newest intact checkpoint, or from the log."""
     with exclusive_folder(folder, rules.patience):
+        epoch = take_over(folder)
         if is_lost(folder):
             restore(folder, "there is none", log_start=log_start)
+
+        def claim() -> PartitionState:
+            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance, epoch=epoch)
+
         try:
-            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+            return claim()
         except CorruptionError as error:
             _log.warning("%s; looking once more", error)
         try:  # what does not show again was no damage: memory that ran out within SQLite looks like it, once
-            return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+            return claim()
         except CorruptionError as error:
             restore(folder, str(error), log_start=log_start)
-        return _claimed(folder, partition, rules, facts, log_start=log_start, acceptance=acceptance)
+        return claim()
 
 
 def _claimed(
@@ -80,10 +92,11 @@ def _claimed(
     *,
     log_start: int,
     acceptance: Acceptance | None,
+    epoch: int | None,
 ) -> PartitionState:
     state = PartitionState(folder, partition, rules)
     try:
-        state.claim(facts, log_start=log_start, acceptance=acceptance)
+        state.claim(facts, log_start=log_start, acceptance=acceptance, epoch=epoch)
         repair_snapshot(state)
         if acceptance is not None or not checkpoints_in(folder):
             write_checkpoint(state)

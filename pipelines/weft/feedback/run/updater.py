@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from weft.domain.errors import BrokerUnavailableError, MissingTopicError, WrongLogError
+from weft.domain.errors import BrokerUnavailableError, MissingTopicError, WeftError, WrongLogError
 from weft.feedback.fold.credit import Attribute
 from weft.feedback.log import FeedbackSource, Positions, RebasedSource
 from weft.feedback.pipeline import POLL_TIMEOUT_S, advance
@@ -17,6 +18,7 @@ from weft.feedback.publish.snapshot import publish_snapshot
 from weft.feedback.run.partitions import claimed, partition_folder
 from weft.feedback.settings import MS, FeedbackSettings
 from weft.feedback.store.checkpoints import is_due, write_checkpoint
+from weft.feedback.store.heads import is_shared
 from weft.feedback.store.report import PartitionReport, deleted, require_same_log, require_still_there, require_within
 from weft.feedback.store.state import PartitionState
 from weft.runtime.clock import system_clock
@@ -306,6 +308,9 @@ class Updater:
         self._collection.end()
         self._note_offsets()
         for state in self._states.values():
+            if is_shared(state.folder):  # whoever goes on elsewhere has nothing to replay
+                with contextlib.suppress(WeftError):
+                    write_checkpoint(state)
             state.close()
         self._source.close()
         if self._dead_letters is not None:

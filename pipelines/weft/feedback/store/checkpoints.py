@@ -17,6 +17,7 @@ from pathlib import Path
 from weft.domain.errors import CorruptionError
 from weft.domain.event_fields import SCHEMA_VERSION
 from weft.feedback.settings import FeedbackSettings
+from weft.feedback.store.heads import publish_checkpoint
 from weft.feedback.store.report import PartitionReport
 from weft.feedback.store.state import STATE_FILE, PartitionState
 from weft.runtime.storage.errors import named
@@ -48,6 +49,7 @@ def write_checkpoint(state: PartitionState) -> Path:
         folder = state.folder / _FOLDER / f"{report.next_offset:0{_DIGITS}d}"
         if not folder.exists():
             _write(folder, state, report)
+    publish_checkpoint(state, report, folder)
     for old in checkpoints_in(state.folder)[_COPIES:]:
         shutil.rmtree(old, ignore_errors=True)
     return folder

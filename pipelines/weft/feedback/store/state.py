@@ -90,8 +90,10 @@ class PartitionState:
             self._connection = self._connected()
         self._inode = self._path.stat().st_ino
 
-    def claim(self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None) -> int:
-        """Become the owner: the epoch moves on, and whoever owned the partition before is fenced."""
+    def claim(
+        self, facts: LogFacts, *, log_start: int, acceptance: Acceptance | None = None, epoch: int | None = None
+    ) -> int:
+        """Become the owner: the epoch moves on, to `epoch` if given, and whoever owned the partition is fenced."""
         with self._errors(), self._transaction() as connection:
             verify(connection)
             if not was_claimed(connection):
@@ -109,7 +111,7 @@ class PartitionState:
             report = read_report(connection)
             require_same_log(report, facts, self.partition)
             require_still_there(report, report.offset_base + log_start)
-            connection.execute("update progress set epoch = epoch + 1")
+            connection.execute("update progress set epoch = coalesce(?, epoch + 1)", (epoch,))
             report = read_report(connection)
             self._seen = index_of_seen(connection)
         self._epoch = report.epoch

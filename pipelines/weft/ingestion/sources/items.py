@@ -33,6 +33,7 @@ class FileItem:
     as_of: float | None = field(default=None, compare=False)
     size: int = field(default=0, compare=False)  # in bytes, when it was listed: how much work it is
     source: SourceSettings | None = field(default=None, compare=False)  # what its source declares
+    origin: str | None = field(default=None, compare=False)  # URL of the objects that its source was brought from
     count: ClassVar[int] = 1
 
 
@@ -46,6 +47,7 @@ class RecordsItem:
     count: int  # how many lines
     size: int = field(default=0, compare=False)  # in bytes, decompressed: how much work they are
     source: SourceSettings | None = field(default=None, compare=False)  # what its source declares
+    origin: str | None = field(default=None, compare=False)  # URL of the objects that its source was brought from
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ class RowsItem:
     # of these rows, in bytes, if they were all alike: how much work they are
     size: int = field(default=0, compare=False)
     source: SourceSettings | None = field(default=None, compare=False)  # what its source declares
+    origin: str | None = field(default=None, compare=False)  # URL of the objects that its source was brought from
 
 
 SourceItem = FileItem | RecordsItem | RowsItem | StoredItem

@@ -40,6 +40,7 @@ from weft.ingestion.sources.items import (
     escaped,
     table_name,
 )
+from weft.ingestion.sources.remote import bring, bring_item
 from weft.ingestion.sources.stored import read_stored
 from weft.ingestion.sources.tree import SkipReason
 from weft.runtime.storage.errors import advice_on
@@ -230,6 +231,23 @@ def list_items(path: Path, settings: IngestSettings, *, store: Path | None = Non
 
 def list_source(path: Path, settings: IngestSettings, *, store: Path | None = None) -> SourceListing:
     """Items of a source in a fixed order; no content of a tree is read, a corpus is read once to find its lines."""
+    origin = bring(path)
+    listing = _listed(path, settings, store)
+    if origin is None:
+        return listing
+    below = path.is_dir()
+    return replace(listing, items=[_from(item, origin, below=below) for item in listing.items])
+
+
+def _from(item: SourceItem, origin: str, *, below: bool) -> SourceItem:
+    """An item with the URL of its object: that of its source, or one below it."""
+    if isinstance(item, StoredItem):
+        return item
+    names = item.path if below and isinstance(item, FileItem) else ()
+    return replace(item, origin="/".join((origin, *names)))
+
+
+def _listed(path: Path, settings: IngestSettings, store: Path | None) -> SourceListing:
     try:
         if path.is_dir():
             return _files(path, settings, store)
@@ -260,6 +278,7 @@ def read_item(
     Args:
         convert: What reads files that are more than text: in this process, or in a child that can be killed.
     """
+    bring_item(item)
     if isinstance(item, StoredItem):
         yield from read_stored(item, domain)
         return

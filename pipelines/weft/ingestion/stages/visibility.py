@@ -16,7 +16,7 @@ from weft.domain.errors import SourceError
 from weft.ingestion.git.safe_files import UNREADABLE, VANISHED
 from weft.ingestion.report import REJECTED
 from weft.ingestion.sources.files import BAD_SIDECAR
-from weft.ingestion.sources.items import SourceItem
+from weft.ingestion.sources.items import SourceItem, StoredItem
 from weft.ingestion.sources.sources import paths_of, root_of
 from weft.ingestion.units import Unit
 from weft.runtime.stages import Executor
@@ -30,8 +30,14 @@ _LOOKED_UP = 64  # items before a run: milliseconds on a network file system, an
 
 def require_sources(items: Sequence[SourceItem], executor: Executor) -> None:
     """Check before a run that other hosts see its sources, and of what lies in them an even sample."""
+    items = [item for item in items if not _is_brought(item)]
     sources = dict.fromkeys(root_of(item) for item in items)
     require_same_view([*sources, *_paths(sampled(items))], executor)
+
+
+def _is_brought(item: SourceItem) -> bool:
+    """Whether any host can fetch an item by itself."""
+    return not isinstance(item, StoredItem) and item.origin is not None
 
 
 def sampled(items: Sequence[SourceItem]) -> list[SourceItem]:
@@ -42,10 +48,11 @@ def sampled(items: Sequence[SourceItem]) -> list[SourceItem]:
 
 def require_gone(unit: Unit, part: Path, executor: Executor) -> None:
     """Check that what a worker could not read of a unit cannot be read anywhere: only then it may be rejected."""
-    require_same_view(list(_paths(unit.items)), executor)
-    paths = {place: path for item in unit.items for place, path in paths_of(item).items()}
+    items = [item for item in unit.items if not _is_brought(item)]
+    require_same_view(list(_paths(items)), executor)
+    paths = {place: path for item in items for place, path in paths_of(item).items()}
     for place in _vanished(part):
-        if (now := described(paths[place])) != _NOTHING:
+        if place in paths and (now := described(paths[place])) != _NOTHING:
             raise SourceError(
                 f"{paths[place]}: expected the file that was listed, a worker found nothing there, and now there is "
                 f"{now}: run again when nobody replaces it"

@@ -79,6 +79,11 @@ class Tracking:
         served = settings.uri.startswith(("http://", "https://"))
         return cls(settings.uri or uri_of(store), None if served else folder / "artifacts")
 
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a database, and no server that other hosts reach."""
+        return self._artifacts is not None
+
     @contextlib.contextmanager
     def run(self, experiment: str, name: str, tags: Mapping[str, str]) -> Iterator[TrackedRun]:
         """A run that is finished on leaving, as failed where the block raises."""
