@@ -42,7 +42,7 @@ from weft.app.tracking import tracking_of
 from weft.app.watching import follow
 from weft.catalog.catalog import Catalog
 from weft.cli.console.exits import stopped_by_signals
-from weft.cli.console.options import CommonOptions, command, named_source, run_job
+from weft.cli.console.options import CommonOptions, command, named_path, named_source, run_job
 from weft.cli.console.output import Result
 from weft.cli.console.terminal import note, stderr
 from weft.cli.reports.explanation import explanation_lines
