@@ -28,7 +28,7 @@ from weft.ingestion.sources.formats.whatsapp import is_chat
 from weft.ingestion.sources.sources import list_items, read_source
 from weft.settings import load_settings
 
-CORPUS = Path(__file__).resolve().parents[2] / "support/corpus"
+CORPUS = Path(__file__).resolve().parents[2] / "support/corpus/exports"
 SETTINGS = load_settings(environment={}).ingest
 SIZES = ChunkSizes(max_tokens=150, target_tokens=80, min_tokens=5, overlap_tokens=8)
 NEVER = ("hidden musing", "secret musing", "iVBOR", "You are", "base64", "Caveat", "system-reminder", "beekeeper")
