@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 HASH = np.dtype("S64")
 """One content hash, 64 hex digits."""
@@ -38,9 +40,20 @@ def evenly_spaced(count: int, size: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, min(count, size)).astype(np.int64))
 
 
-def hashes_of(column: pa.Array[Any]) -> np.ndarray:
+def hashes_of(column: pa.Array[Any] | pa.ChunkedArray[Any]) -> np.ndarray:
     """The hashes of a column of strings."""
     return np.array(column.to_pylist(), dtype=HASH)
+
+
+def read_hashes(contents: Path) -> np.ndarray:
+    """The hashes of a table of contents, in its order."""
+    file = pq.ParquetFile(contents)
+    hashes = np.empty(file.metadata.num_rows, dtype=HASH)
+    start = 0
+    for batch in file.iter_batches(columns=["content_hash"]):
+        hashes[start : start + len(batch)] = hashes_of(batch["content_hash"])
+        start += len(batch)
+    return hashes
 
 
 def rows_of(names: np.ndarray, hashes: np.ndarray) -> np.ndarray:

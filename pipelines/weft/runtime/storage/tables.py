@@ -15,6 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import advice_on
@@ -63,6 +64,23 @@ def rows_of(connection: Database, query: str, values: Mapping[str, object] | Non
         yield from rows
 
 
+def stacked_rows(connection: Database, name: str, files: Sequence[Path]) -> None:
+    """Name the rows of some files, each with its `place` among all of them, one file after the other, from 0."""
+    counts = [pq.read_metadata(file).num_rows for file in files]
+    firsts = [sum(counts[:place]) for place in range(len(counts))]
+    columns = {"filename": pa.array(list(map(str, files)), pa.string()), "first": pa.array(firsts, pa.int64())}
+    connection.register("firsts", pa.table(columns))
+    connection.execute(f"CREATE TEMP TABLE {name}_firsts AS SELECT * FROM firsts")  # noqa: S608
+    connection.unregister("firsts")
+    # A view takes no parameters, so the list goes through a variable.
+    connection.execute(f"SET VARIABLE {name} = $1", [[glob_escaped(file) for file in files]])
+    connection.execute(
+        f"""CREATE TEMP VIEW {name} AS SELECT rows.*, first + file_row_number AS place
+            FROM read_parquet(getvariable('{name}'), filename = true, file_row_number = true) rows
+            JOIN {name}_firsts USING (filename)"""  # noqa: S608  # our own names
+    )
+
+
 def create(connection: Database, table: str, columns: Mapping[str, str]) -> None:
     """An empty table of columns with the types VARCHAR, BIGINT, DOUBLE or BOOLEAN."""
     connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
@@ -98,6 +116,7 @@ class TableQueries:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
 
     def define(self, name: str, files: Sequence[Path], schema: pa.Schema) -> None:
         """Name the rows of some files of one schema; no files are no rows. Column `part` names a row's folder."""
