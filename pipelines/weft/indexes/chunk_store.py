@@ -22,6 +22,7 @@ from weft.domain.ids import ContentHash
 from weft.indexes.copies import TableCopies, read_whole
 from weft.indexes.defined_names import DefinedNames, unqualified
 from weft.indexes.former_places import FormerPlaces
+from weft.indexes.rows import Hashes, read_hashes
 from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
 from weft.indexes.shards import shards_of
 
@@ -134,16 +135,12 @@ class ChunkStore:
 
     def row_of(self, content_hash: ContentHash) -> int | None:
         """Row of a content, None where the generation does not hold it."""
-        row = int(np.searchsorted(self._sorted_hashes, content_hash.encode("ascii", "replace")))
-        return row if row < len(self) and self._hashes[row] == content_hash else None
+        (row,) = self.rows_of([content_hash]).tolist()
+        return None if row < 0 else int(row)
 
     def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
         """Row of each content, −1 of those that the generation does not hold, int64 (n,)."""
-        wanted = np.array([each.encode("ascii", "replace") for each in hashes], dtype="S65")
-        if not len(self) or not len(wanted):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        rows = np.minimum(np.searchsorted(self._sorted_hashes, wanted), len(self) - 1)
-        return np.where(self._sorted_hashes[rows] == wanted, rows, -1)
+        return self._hashes.rows_of(hashes)
 
     def row_now(self, content_hash: ContentHash) -> int | None:
         """Row of a content, or of the first that took its place; None where it is gone."""
@@ -373,12 +370,9 @@ class ChunkStore:
         return self._copies.read(f"chunks-{shard:04d}" if shard else "chunks", file, CHUNKS.names)
 
     @cached_property
-    def _hashes(self) -> list[ContentHash]:
-        return [ContentHash(str(value)) for value in self.table("contents")["content_hash"].to_pylist()]
-
-    @cached_property
-    def _sorted_hashes(self) -> np.ndarray:
-        return np.array(self._hashes, dtype="S64")
+    def _hashes(self) -> Hashes:
+        with self._loading:
+            return Hashes(np.concatenate([read_hashes(file) for file in self._files["contents"]]))
 
     @cached_property
     def _revisions(self) -> tuple[np.ndarray, np.ndarray]:

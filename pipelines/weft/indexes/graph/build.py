@@ -22,7 +22,6 @@ from scipy.sparse import csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.errors import CorruptionError
-from weft.domain.ids import ContentHash
 from weft.indexes.dense.vectors import DenseIndex, open_dense
 from weft.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
 from weft.indexes.graph.graph import (
@@ -41,7 +40,7 @@ from weft.indexes.graph.graph import (
 )
 from weft.indexes.graph.links import resolve_links
 from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder, read_generation_manifest
-from weft.indexes.rows import evenly_spaced, read_hashes
+from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
 from weft.indexes.schemas import without_nulls
 from weft.indexes.settings import GraphIndexSettings, MergeSettings
 from weft.indexes.shards import shards_of
@@ -276,7 +275,8 @@ def degree_changes(degrees: Floats, former: Floats) -> Floats:
 
 def hashes_in(generation: Path) -> NDArray[np.bytes_]:
     """The content hashes of a generation's tables of contents, in their order."""
-    return np.concatenate([read_hashes(shard / CHUNKS_FOLDER / _CONTENTS) for shard in shards_of(generation)])
+    files = [pq.ParquetFile(shard / CHUNKS_FOLDER / _CONTENTS) for shard in shards_of(generation)]
+    return np.concatenate([read_hashes(file) for file in files])
 
 
 _CONTENTS = "contents.parquet"
@@ -311,7 +311,7 @@ def analyse(task: GraphTask) -> None:
         folder = task.staging / GRAPH_FOLDER
         contents = hashes_in(task.staging)
         former = former_degrees(contents, task.earlier)
-        with closing(Graph(folder, [ContentHash(one.decode()) for one in contents.tolist()])) as graph:
+        with closing(Graph(folder, Hashes(contents))) as graph:
             table = analytics(graph.arrays(), former)
         pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
 
