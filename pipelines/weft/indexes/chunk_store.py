@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -197,7 +197,7 @@ class ChunkStore:
 
     def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents in the document's order."""
-        declared = self.table("documents").select(["uri", "triggers"]).to_pylist()
+        declared = self.table("documents", ["uri", "triggers"]).to_pylist()
         return [
             (phrase, rows)
             for document in declared
@@ -248,7 +248,7 @@ class ChunkStore:
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
-        declared = self.table("documents").select(["uri", "tier"])
+        declared = self.table("documents", ["uri", "tier"])
         some = declared.filter(pc.is_in(pc.utf8_lower(declared["tier"]), pa.array(list(tiers), pa.string())))
         return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
 
@@ -281,10 +281,11 @@ class ChunkStore:
         for start in range(0, len(self), _BATCH):
             yield from self.contents(range(start, min(len(self), start + _BATCH)))
 
-    def table(self, name: str) -> pa.Table:
-        """A stored table as it is: documents, chunks, contents, mentions or rejected."""
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A stored table as it is, or some of its columns: documents, chunks, contents, mentions or rejected."""
+        wanted = None if columns is None else list(columns)
         with self._loading:
-            return pa.concat_tables([file.read() for file in self._files[name]])
+            return pa.concat_tables([file.read(columns=wanted) for file in self._files[name]])
 
     def close(self) -> None:
         """Release the files."""
@@ -382,12 +383,18 @@ class ChunkStore:
 
     @cached_property
     def _spans(self) -> tuple[np.ndarray, np.ndarray]:
-        counts = self.table("contents")["occurrences"].to_numpy().astype(np.int64)
+        counts = self.table("contents", ["occurrences"])["occurrences"].to_numpy().astype(np.int64)
         return np.cumsum(counts) - counts, counts
 
     @cached_property
     def _documents(self) -> dict[str, StoredDocument]:
-        return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
+        # Some at a time, and only what is known of them: rows in Python take ten times what is kept.
+        metadata = lru_cache(_BATCH)(json.loads)  # many documents have the same, such as none
+        names = [field.name for field in fields(StoredDocument)]
+        with self._loading:
+            batches = [file.iter_batches(_BATCH, columns=names) for file in self._files["documents"]]
+            rows = (row for some in batches for batch in some for row in batch.to_pylist())
+            return {row["uri"]: _facts(row, metadata) for row in rows}
 
 
 _OF_ALL = ("documents", "rejected", "revisions")
@@ -404,7 +411,7 @@ def _positions(values: pa.ChunkedArray[Any], among: pa.ChunkedArray[Any]) -> np.
     return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
 
 
-def _facts(row: Mapping[str, Any]) -> StoredDocument:
-    read: dict[str, Callable[[Any], Any]] = {"domain": Domain, "content_type": ContentType, "metadata": json.loads}
+def _facts(row: Mapping[str, Any], metadata: Callable[[str], Mapping[str, str]]) -> StoredDocument:
+    read: dict[str, Callable[[Any], Any]] = {"domain": Domain, "content_type": ContentType, "metadata": metadata}
     names = (field.name for field in fields(StoredDocument))
     return StoredDocument(**{name: read[name](row[name]) if name in read else row[name] for name in names})
