@@ -1,4 +1,4 @@
-"""SCL-6 … 9: generations of several shards say what one says, whoever wrote them, and share what stays as it is."""
+"""SCL-6 to 9: generations of several shards say what one says, whoever wrote them, and share what stays as it is."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def answers(catalog: Catalog, questions: Sequence[str]) -> list[list[tuple[str, 
     ("name", "kind"), [("nfcorpus", "exact"), ("cosqa", "exact"), ("scifact", "ivfpq"), ("cacm", "ivfpq")]
 )
 def test_answers_are_the_same_for_any_number_of_shards(name: str, kind: str, tmp_path: Path, data_root: Path) -> None:
-    """SCL-6 … 9: the same contents in the same order, scores within 1e-6, from 1 to 8 shards and whatever parts."""
+    """SCL-6, SCL-7, SCL-8, SCL-9: the same contents in order, scores within 1e-6, from 1 to 8 shards, from any parts."""
     documents, questions = collection(data_root, name)
     chunks = sum(len(own) for _, own in documents)
     first: tuple[Any, ...] | None = None
