@@ -28,6 +28,7 @@ from weft.runtime.storage.errors import cause_in
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
 _BUFFER_MB = 128.0  # text held in memory before a writer flushes a segment
+_OF_DOCUMENTS = ["uri", "title", "content_type", "triggers"]
 _NAME = re.compile(r"\w+(?:\.\w{2,})*")
 _HUMP = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
@@ -103,7 +104,7 @@ def build_merged(task: MergeShards) -> None:
 def lexical_documents(chunks: Path, of: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
     """(row, what Lucene is given of it) for rows [first, stop) of a shard's chunks, read group by group."""
     spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
-    documents = pq.read_table(of, columns=["uri", "title", "content_type", "triggers"])
+    documents = _documents_of(chunks, of)
     uris = documents["uri"].combine_chunks()
     for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
         lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
@@ -111,6 +112,15 @@ def lexical_documents(chunks: Path, of: Path, first: int, stop: int) -> Iterator
         facts = documents.take(pc.index_in(rows["uri"], value_set=uris))
         for at, (row, fact) in enumerate(zip(rows.to_pylist(), facts.to_pylist(), strict=True)):
             yield first + int(lowest) + at, lexical_document(row, fact)
+
+
+def _documents_of(chunks: Path, documents: Path) -> pa.Table:
+    """What the text index is given of the documents that a shard's chunks stand in; no worker holds those of all."""
+    wanted = pq.read_table(chunks / "chunks.parquet", columns=["uri"])["uri"].unique()
+    file = pq.ParquetFile(documents)
+    groups = (file.read_row_group(group, columns=_OF_DOCUMENTS) for group in range(file.num_row_groups))
+    some = [group.filter(pc.is_in(group["uri"], value_set=wanted)) for group in groups]
+    return pa.concat_tables([file.schema_arrow.empty_table().select(_OF_DOCUMENTS), *some])
 
 
 def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int, pa.Table]]:

@@ -105,7 +105,7 @@ class TableQueries:
     ) -> None:
         self._connection = opened(spill, memory_mb=memory_mb, threads=threads)
         self._spill = spill
-        self._bound = memory_mb * 1024**2 // 4  # bytes that are sorted at once
+        self._bound = memory_mb * 1024**2 // 8  # bytes that are sorted at once, held twice beside the query
         self._cuts = 0
         self._advice = advice
 
@@ -162,7 +162,7 @@ class TableQueries:
     def ordered(self, query: str, by: Sequence[str], schema: pa.Schema, *, at_once: int) -> Iterator[pa.Table]:
         """As `rows`, in the order of columns of text that together tell all rows apart; however many rows there are.
 
-        Rows that a quarter of the bound does not hold are cut once, by their first column, into files of about that
+        Rows that an eighth of the bound does not hold are cut once, by their first column, into files of about that
         size, each of which is sorted by itself: time grows with their number alone.
 
         Raises:
