@@ -257,13 +257,13 @@ class GenerationBuilder:
         _await(revised)
         _await(self._map(build_merged, self._merges(shards, tasks)))
         shutil.rmtree(self._work)
-        hashed = list(self._map(file_hashes, [one.folder for one in merged.shards] if len(shards) > 1 else []))
-        known = {
+        by_shard = list(self._map(file_hashes, [one.folder for one in merged.shards] if len(shards) > 1 else []))
+        hashed = {
             (one.folder / name).relative_to(self._staging).as_posix(): digest
-            for one, hashes in zip(merged.shards, hashed, strict=False)
+            for one, hashes in zip(merged.shards, by_shard, strict=False)
             for name, digest in hashes.items()
         }
-        return seal(self._staging, self._manifest(merged, dense, facts, graph), known)
+        return seal(self._staging, self._manifest(merged, dense, facts, graph), hashed)
 
     def content_hash(self, merged: MergedTables, facts: Mapping[str, Any]) -> str:
         """What a generation of these tables would mean, known before anything is indexed."""

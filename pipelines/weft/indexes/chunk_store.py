@@ -407,8 +407,8 @@ _BATCH = 1_024  # contents decoded at once while iterating
 def _positions(values: pa.ChunkedArray[Any], among: pa.ChunkedArray[Any]) -> np.ndarray:
     """Where each value stands among others, int64; −1 where it does not."""
     large = pa.large_string()  # all in one piece, however many there are
-    found: Any = pc.index_in(values.cast(large), value_set=among.cast(large).combine_chunks())
-    return np.asarray(pc.fill_null(found, -1).to_numpy(), dtype=np.int64)
+    positions: Any = pc.index_in(values.cast(large), value_set=among.cast(large).combine_chunks())
+    return np.asarray(pc.fill_null(positions, -1).to_numpy(), dtype=np.int64)
 
 
 def _facts(row: Mapping[str, Any], metadata: Callable[[str], Mapping[str, str]]) -> StoredDocument:

@@ -172,9 +172,9 @@ def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], pa
     return hashlib.sha256(canonical(meant)).hexdigest()
 
 
-def seal(folder: Path, manifest: Manifest, known: Mapping[str, str] = MappingProxyType({})) -> Manifest:
-    """Write a manifest, last of all files, with the hash of each of the others, or what is known of it already."""
-    complete = manifest.model_copy(update={"files": file_hashes(folder, known)})
+def seal(folder: Path, manifest: Manifest, hashed: Mapping[str, str] = MappingProxyType({})) -> Manifest:
+    """Write a manifest, last of all files, with the hash of each of the others, or the one that is given."""
+    complete = manifest.model_copy(update={"files": file_hashes(folder, hashed)})
     write_manifest(folder, complete.model_dump(mode="json"))
     return complete
 

@@ -202,9 +202,9 @@ class TableQueries:
         with ExitStack() as files:
             writers: dict[int, Any] = {}
             for table in self._numbered(query, column, bounds):
-                parts_of = table.column("part").to_numpy()
+                parts_of = table.column("cut_number").to_numpy()
                 order = np.argsort(parts_of, kind="stable")
-                apart = table.drop_columns(["part"]).take(order)
+                apart = table.drop_columns(["cut_number"]).take(order)
                 numbers, firsts, counts = np.unique(parts_of[order], return_index=True, return_counts=True)
                 for number, first, count in zip(numbers.tolist(), firsts.tolist(), counts.tolist(), strict=True):
                     if number not in writers:
@@ -215,7 +215,7 @@ class TableQueries:
 
     def _numbered(self, query: str, column: str, bounds: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of a query, each with how many of some bounds it is not below, as many at once as are worth it."""
-        numbered = f"select *, len(list_filter($bounds, lambda one: one <= {column})) as part from ({query})"  # noqa: S608
+        numbered = f"select *, len(list_filter($bounds, lambda one: one <= {column})) as cut_number from ({query})"  # noqa: S608
         held: list[pa.RecordBatch] = []
         for batch in self._connection.sql(numbered, params={"bounds": list(bounds)}).to_arrow_reader(_TOGETHER):
             held.append(batch)
