@@ -147,6 +147,10 @@ bench-duplicates: $(BENCH)/.installed ## measure the search for near-duplicates 
 bench-night: setup ## measure a night over 30,000 and 100,000 contents (WEFT_NIGHT says how many), step by step
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_night_growth.py
 
+.PHONY: bench-growth
+bench-growth: setup ## measure what indexing costs from 200,000 to 1,600,000 contents (WEFT_GROWTH says how many), in an hour
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_index_growth.py
+
 .PHONY: bench-week
 bench-week: setup ## live through a week of nights over two releases of five documentations, in an hour
 	$(BIN)/python -m pytest -m slow -s tests/evaluation/test_week.py

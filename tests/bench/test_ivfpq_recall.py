@@ -34,7 +34,7 @@ def test_recall_on_real_text_within_96_bytes_per_vector(tmp_path: Path) -> None:
     facts = build_dense(tmp_path, stored, settings)
     built_s = time.monotonic() - begun
     faiss.omp_set_num_threads(1)
-    index = open_dense(tmp_path, facts)
+    index = open_dense([tmp_path], facts)
     begun = time.monotonic()
     found = np.vstack([index.search(query, DEPTH)[0] for query in queries])
     query_ms = (time.monotonic() - begun) / len(queries) * 1e3

@@ -66,7 +66,7 @@ def parts(folder: Path, analysis: str, texts: Sequence[str], queries: Sequence[s
         write_shard(folder / str(turn), documents, settings)
 
     writing = min(seconds(partial(write, turn)) for turn in range(TURNS))
-    with closing(LexicalIndex(folder / "0", settings, rows=len(texts))) as index:
+    with closing(LexicalIndex([folder / "0"], settings, rows=len(texts))) as index:
         return writing, min(seconds(lambda: [index.search(text, 100) for text in queries]) for _ in range(TURNS))
 
 

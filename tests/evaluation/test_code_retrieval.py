@@ -151,7 +151,7 @@ def lexical(pieces: Sequence[Piece], questions: Sequence[Asked], folder: Path, c
     )
     write_shard(folder / "shard", documents, settings)
     merge_shards([folder / "shard"], folder / "merged", settings)
-    index = LexicalIndex(folder / "merged", settings, rows=len(pieces))
+    index = LexicalIndex([folder / "merged"], settings, rows=len(pieces))
     found = [[pieces[row] for row, _ in index.search(question.text, FOUND)] for question in questions]
     index.close()
     return figures(questions, found, count)

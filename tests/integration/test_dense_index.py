@@ -50,7 +50,7 @@ def test_recall_at_10_reaches_its_target(stored: np.ndarray, built: tuple[Path, 
     """ING-22: IVF-PQ with refine finds at least 95 % of the exact top ten, for queries that are not in the index."""
     folder, facts = built
     queries = clustered(300, seed=2)
-    rows, _ = open_dense(folder, facts).search(queries, 10)
+    rows, _ = open_dense([folder], facts).search(queries, 10)
     truth, _ = brute_force(stored, queries, 10)
     recall = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(rows.tolist(), truth.tolist(), strict=True)])
     assert (facts.kind, len(np.load(folder / "vectors.npy"))) == ("ivfpq", CONTENTS)
@@ -64,7 +64,7 @@ def test_quantisers_are_trained_once(stored: np.ndarray, built: tuple[Path, Dens
     fewer = np.delete(stored, np.s_[::10], axis=0)
     np.save(tmp_path / "vectors.npy", fewer)
     again = index_vectors(
-        tmp_path, settings(exact_below=1_000), trained=TrainedIndex(folder / "index.faiss", facts.probes)
+        [tmp_path], settings(exact_below=1_000), trained=TrainedIndex(folder / "index.faiss", facts.probes)
     )
     before, after = (faiss.read_index(str(path / "index.faiss")) for path in (folder, tmp_path))
     assert again.recall >= 0.95
@@ -80,7 +80,7 @@ def test_quantisers_that_do_not_serve_any_more_are_trained_anew(stored: np.ndarr
     (tmp_path / "new").mkdir()
     np.save(tmp_path / "new" / "vectors.npy", stored)
     trained = TrainedIndex(tmp_path / "old" / "index.faiss", old.probes)
-    facts = index_vectors(tmp_path / "new", settings(exact_below=1_000), trained=trained)
+    facts = index_vectors([tmp_path / "new"], settings(exact_below=1_000), trained=trained)
     before, after = (faiss.read_index(str(tmp_path / name / "index.faiss")) for name in ("old", "new"))
     assert (facts.kind, facts.recall >= 0.95) == ("ivfpq", True)
     assert not np.array_equal(_centroids(before), _centroids(after))
@@ -99,7 +99,7 @@ def test_an_index_stays_within_its_memory(stored: np.ndarray, built: tuple[Path,
 def test_scores_are_the_cosines_of_the_stored_vectors(stored: np.ndarray, built: tuple[Path, DenseFacts]) -> None:
     """ING-22: candidates are re-scored exactly, so that scores do not depend on codes or probes."""
     queries = clustered(20, seed=3)
-    rows, cosines = open_dense(*built).search(queries, 10)
+    rows, cosines = open_dense([built[0]], built[1]).search(queries, 10)
     exact = stored[rows].astype(np.float64)
     expected = np.einsum("qd,qkd->qk", queries.astype(np.float64), exact) / np.linalg.norm(exact, axis=2)
     np.testing.assert_allclose(cosines, expected, atol=1e-6)
@@ -123,7 +123,7 @@ def test_the_same_vectors_give_the_same_files(
 def test_exact_search_is_brute_force(stored: np.ndarray, tmp_path: Path) -> None:
     """ING-22: small corpora are searched exactly, one query at a time or many at once."""
     facts = build_dense(tmp_path, stored[:900], settings(exact_below=1_000))
-    index = open_dense(tmp_path, facts)
+    index = open_dense([tmp_path], facts)
     queries = clustered(70, seed=4)
     rows, cosines = index.search(queries, 12)
     truth, expected = brute_force(stored[:900], queries, 12)
@@ -159,7 +159,7 @@ def test_a_target_out_of_reach_leaves_search_exact(stored: np.ndarray, tmp_path:
     noise = rng.normal(size=(600, 4)).astype(np.float16)
     stingy = settings(exact_below=10, target_recall=1.0)
     facts = build_dense(tmp_path, noise, stingy)
-    rows, _ = open_dense(tmp_path, facts).search(noise[:5].astype(np.float32), 3)
+    rows, _ = open_dense([tmp_path], facts).search(noise[:5].astype(np.float32), 3)
     norms = np.linalg.norm(noise[:5].astype(np.float64), axis=1, keepdims=True)
     np.testing.assert_array_equal(rows, brute_force(noise, noise[:5].astype(np.float64) / norms, 3)[0])
     assert (facts.kind, (tmp_path / "index.faiss").exists()) == ("exact", False)
@@ -177,11 +177,11 @@ def test_files_that_do_not_fit_the_manifest_are_refused(built: tuple[Path, Dense
     """ARC-2: vectors of another shape, or an unreadable index, are corruption."""
     folder, facts = built
     with pytest.raises(CorruptionError, match="expected"):
-        open_dense(folder, facts.model_copy(update={"dimension": 8}))
+        open_dense([folder], facts.model_copy(update={"dimension": 8}))
     (tmp_path / "vectors.npy").write_bytes((folder / "vectors.npy").read_bytes())
     (tmp_path / "index.faiss").write_bytes((folder / "index.faiss").read_bytes()[:1000])
     with pytest.raises(CorruptionError, match="expected readable vectors"):
-        open_dense(tmp_path, facts)
+        open_dense([tmp_path], facts)
 
 
 def test_what_is_alike_is_what_a_search_finds_near() -> None:
@@ -230,7 +230,7 @@ def test_ivfpq_among_some_rows_keeps_its_recall(
     """RET-4, ING-22: the selector is FAISS's own; few rows are compared one by one, with nothing missed."""
     queries, among = clustered(200, seed=7), some(share)
     k = min(10, len(among))
-    rows, _ = open_dense(*built).search(queries, k, among)
+    rows, _ = open_dense([built[0]], built[1]).search(queries, k, among)
     assert set(rows.ravel().tolist()) <= set(among.rows.tolist())
     truth = found_by_force(stored, queries, among, k)
     recall = np.mean([len(set(a) & set(b)) / k for a, b in zip(rows.tolist(), truth.tolist(), strict=True)])
@@ -240,7 +240,7 @@ def test_ivfpq_among_some_rows_keeps_its_recall(
 def test_nothing_is_found_among_nothing(stored: np.ndarray, built: tuple[Path, DenseFacts]) -> None:
     """RET-4: a filter that no document fits."""
     nothing = RowSet(np.zeros(CONTENTS, dtype=bool))
-    for index in (open_dense(*built), DenseIndex(stored, DenseFacts(dimension=DIMENSION, kind="exact"))):
+    for index in (open_dense([built[0]], built[1]), DenseIndex(stored, DenseFacts(dimension=DIMENSION, kind="exact"))):
         rows, cosines = index.search(clustered(2, seed=8), 3, nothing)
         assert (rows == -1).all()
         assert (cosines == -1.0).all()

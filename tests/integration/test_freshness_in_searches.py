@@ -147,7 +147,7 @@ def indexed_again(catalog: Catalog, *names: str, at: float, full: bool = False) 
     builder = GenerationBuilder(staging, SETTINGS.index)
     parts = [write_part(catalog.root / f"part {at}", [a_document(name, text_of(name)) for name in names])]
     merged = builder.merge(parts, base=None if full else folder, earlier=folder)
-    builder.index(merged, parts, {"created_at": at, "models": {"encoder": ENCODER}})
+    builder.index(merged, {"created_at": at, "models": {"encoder": ENCODER}})
     catalog.publish(staging, expected_parent=live)
     return catalog
 

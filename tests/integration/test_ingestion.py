@@ -33,12 +33,12 @@ def _run(plan: IndexPlan, executor: Executor = HERE, seen: list[IndexProgress] |
 
 def _found(store: Path) -> tuple[list[str], bytes, list[list[tuple[int, float]]]]:
     """Contents in row order, the stored vectors, and what the text index answers."""
-    catalog = Catalog(store)
-    folder = store / "generations" / str(catalog.pointer().generation)
-    generation = catalog.open_live()
+    generation = Catalog(store).open_live()
     try:
         answers = [generation.lexical.search(query, 10) for query in QUERIES]
-        return list(generation.contents), next(folder.glob("vectors/*/vectors.npy")).read_bytes(), answers
+        (encoder,) = generation.encoders
+        vectors = generation.dense(encoder).vectors(range(len(generation.contents)))
+        return list(generation.contents), vectors.tobytes(), answers
     finally:
         generation.close()
 
@@ -85,6 +85,27 @@ def test_a_killed_worker_is_replaced_and_nothing_shows(
     assert (tmp_path / "killed").exists()
     assert outcome.content_hash == reference[1].content_hash
     assert _found(tmp_path / "store") == _found(reference[0])
+
+
+def test_shards_are_the_same_whoever_builds_them(
+    cluster: None, source: Path, reference: tuple[Path, IndexOutcome], tmp_path: Path
+) -> None:
+    """SCL-6, ARC-9: shards from many workers, of which one is killed, are those of one process, and say what one says.
+
+    A generation of one shard is built on them, with nothing computed again: contents are taken from all.
+    """
+    ways = ("index.shard_contents=13", "index.shards=2")
+    here = _run(a_plan(source, tmp_path / "here", *ways))
+    there = _run(a_plan(source, tmp_path / "there" / "store", *ways, encoder=KILLED_ONCE), ON_CLUSTER)
+    assert (tmp_path / "there" / "killed").exists()
+    assert there.content_hash == here.content_hash
+    assert _found(tmp_path / "there" / "store") == _found(tmp_path / "here") == _found(reference[0])
+    shards = Catalog(tmp_path / "here").verify(here.generation).shards
+    assert len(shards) == -(-here.chunks // 13) >= 3
+    one = _run(a_plan(source, tmp_path / "here", encoder=FORBIDDEN))
+    assert one.unchanged == here.documents
+    assert one.content_hash == reference[1].content_hash != here.content_hash
+    assert _found(tmp_path / "here") == _found(reference[0])
 
 
 def test_a_model_that_cannot_be_loaded_stops_the_run(cluster: None, source: Path, tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_texts_beside_an_index_score_as_in_it(
     documents = [LexicalDocument(text, "", "") for text in texts]
     folder = tmp_path_factory.mktemp("beside") / "index"
     write_shard(folder, enumerate(documents), rules)
-    with closing(LexicalIndex(folder, rules, rows=len(texts))) as index:
+    with closing(LexicalIndex([folder], rules, rows=len(texts))) as index:
         found = np.zeros(len(texts))
         for row, score in index.search(query, len(texts)):
             found[row] = score

@@ -25,7 +25,7 @@ def search(
     generation = MemoryGeneration({str(at): [each] for at, each in enumerate(texts)}, {"0": {"title": title}})
     rules = load_settings(environment={}).index.lexical
     write_shard(folder, ((held.row, LexicalDocument(held.text, "", "")) for held in generation.held), rules)
-    with closing(LexicalIndex(folder, rules, rows=len(texts))) as index:
+    with closing(LexicalIndex([folder], rules, rows=len(texts))) as index:
         generation.lexical = index
         with a_searcher(generation, channels=channels) as searcher:
             return searcher.search(a_query(text))

@@ -68,7 +68,7 @@ def test_scores_are_dot_products(
     """RET-7: what Lucene scores is Σ weight in the query · weight in the content, to the last digit; ties by row."""
     folder = tmp_path_factory.mktemp("impacts")
     write_impacts(folder, map(TermWeights.of, contents))
-    index = ImpactIndex(folder, rows=len(contents))
+    index = ImpactIndex([folder], rows=len(contents))
     allowed = data.draw(st.sets(st.integers(0, len(contents) - 1)))
     mask = np.zeros(len(contents), dtype=bool)
     mask[list(allowed)] = True

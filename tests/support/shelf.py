@@ -60,7 +60,7 @@ class Shelf:
         facts = {"title": None, "content_type": kind, "triggers": ()}
         chunks = ({"text": text, "sequence": 0, "uri": "shelf", "defines": ()} for text in held)
         write_shard(folder, ((row, lexical_document(chunk, facts)) for row, chunk in enumerate(chunks)), settings())
-        return LexicalIndex(folder, settings(), rows=len(held))
+        return LexicalIndex([folder], settings(), rows=len(held))
 
     def close(self) -> None:
         for index in self._open.values():

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from weft.domain.ids import GenerationId
 from weft.indexes import schemas
-from weft.indexes.dense.gather import DenseTask, build_vectors
-from weft.indexes.dense.vectors import TUNING
+from weft.indexes.dense.gather import DenseTask, IsolationTask, gather, isolate
+from weft.indexes.dense.vectors import FAISS_FILE, TUNING, TrainedIndex, index_vectors
 from weft.indexes.former_places import FORMER_PLACES, FORMER_PLACES_FILE
 from weft.indexes.graph.aliases import LONGEST_GROUP
 from weft.indexes.graph.build import SIMILAR_CONTENTS, GraphTask, build_graph_of
@@ -29,15 +29,18 @@ from weft.indexes.manifest import (
     VECTORS_FOLDER,
     DenseFacts,
     Manifest,
+    ShardFacts,
     content_hash_of,
     encoder_folder,
     read_generation_manifest,
     seal,
 )
-from weft.indexes.merge import Merge, MergedTables, merge_tables
+from weft.indexes.merge import Encoding, Merge, MergedShard, MergedTables, merge_tables
 from weft.indexes.settings import IndexSettings, MergeSettings, RevisionSettings
+from weft.indexes.shards import MapTasks, overlapping, shards_of, take_over
 from weft.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from weft.runtime.clock import SECONDS_PER_DAY
+from weft.runtime.storage.files import file_hashes
 from weft.runtime.storage.tables import TableQueries
 
 # Which content took the place of one that is no longer there: its text, edited, cut otherwise or moved (ARC-4).
@@ -144,8 +147,9 @@ def write_revisions(task: RevisionTask) -> None:
     with TableQueries(task.work / "revisions", memory_mb=merge.memory_mb, threads=merge.threads) as queries:
         before = None if task.earlier is None else task.earlier / CHUNKS_FOLDER
         if before is not None:
-            queries.define("written_chunks", [task.staging / CHUNKS_FOLDER / "chunks.parquet"], schemas.CHUNKS)
-            queries.define("earlier_chunks", [before / "chunks.parquet"], schemas.CHUNKS)
+            for name, generation in (("written_chunks", task.staging), ("earlier_chunks", before.parent)):
+                files = [shard / CHUNKS_FOLDER / "chunks.parquet" for shard in shards_of(generation)]
+                queries.define(name, files, schemas.CHUNKS)
         for file, schema, rows in (
             (REVISIONS_FILE, REVISIONS, _revisions),
             (FORMER_PLACES_FILE, FORMER_PLACES, _former_places),
@@ -182,11 +186,21 @@ def _oldest(task: RevisionTask) -> float:
     return task.made_at - task.settings.days * SECONDS_PER_DAY
 
 
-MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
-"""Runs a function on every task, like `map`: in this process as results are asked for, or at once on a cluster."""
-
 Result = TypeVar("Result")
 _WORK = ".work"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shard:
+    """A shard to be indexed."""
+
+    number: int
+    merged: MergedShard
+    base: Path | None  # the generation before
+
+    def overlapped(self, count: int) -> tuple[Path, ...]:
+        """The shards of the generation before that hold any of its range."""
+        return () if self.base is None else tuple(overlapping(shards_of(self.base), self.number, count))
 
 
 class GenerationBuilder:
@@ -205,42 +219,51 @@ class GenerationBuilder:
 
         Of documents with one URI the one in the part whose name comes first stays; later ones are rows of `rejected`.
         """
-        return self.index(self.merge(parts), parts, facts)
+        return self.index(self.merge(parts), facts)
 
     def merge(self, parts: Sequence[Path], *, base: Path | None = None, earlier: Path | None = None) -> MergedTables:
         """Write the tables."""
         self._earlier = earlier or base
-        self._work.mkdir(exist_ok=True)
-        task = Merge(tuple(parts), base, self._staging, self._work, self._settings.merge, self._earlier)
-        return self._one(merge_tables, task)
+        settings = self._settings
+        task = Merge(
+            tuple(parts), base, self._staging, self._work, settings.merge, settings.shard_contents, self._earlier
+        )
+        return merge_tables(task, self._map)
 
     def index(
         self,
         merged: MergedTables,
-        parts: Sequence[Path],
         facts: Mapping[str, object],
         *,
         base: Path | None = None,  # the generation that unchanged vectors and trained quantisers are taken from
         retrained: bool = False,  # quantisers are trained anew
     ) -> Manifest:
         """Index the merged tables and write the manifest last."""
-        shards = self._shard_tasks(merged)
+        before = None if base is None else read_generation_manifest(base)
+        shards = [_Shard(number, one, base) for number, one in enumerate(merged.shards)]
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
-        text = self._map(_write_text, shards)
-        impacts = self._impacts(merged, parts, facts, base)
+        tasks = self._text_tasks(shards, before)
+        text = self._map(_write_text, tasks)
+        impacts = self._impacts(shards, facts, before)
         revised = self._map(write_revisions, [self._revision_task()])
-        dense = self._dense_tasks(merged, parts, base, retrained=retrained)
-        built = list(self._map(build_vectors, dense))
-        dense_facts = {task.encoder: facts_of for task, facts_of in zip(dense, built, strict=True)}
-        task = GraphTask(self._staging, dense_facts, self._settings.graph, self._settings.merge, self._earlier)
+        dense = {
+            name: self._dense(shards, name, encoding, before, retrained=retrained)
+            for name, encoding in merged.encoders.items()
+        }
+        task = GraphTask(self._staging, dense, self._settings.graph, self._settings.merge, self._earlier)
         graph = self._one(build_graph_of, task)
         _await(text)
         _await(impacts)
         _await(revised)
-        if len(shards) > 1:
-            self._one(build_merged, self._merged_text(merged, shards))
+        _await(self._map(build_merged, self._merges(shards, tasks)))
         shutil.rmtree(self._work)
-        return seal(self._staging, self._manifest(merged, dense_facts, facts, graph))
+        by_shard = list(self._map(file_hashes, [one.folder for one in merged.shards] if len(shards) > 1 else []))
+        hashed = {
+            (one.folder / name).relative_to(self._staging).as_posix(): digest
+            for one, hashes in zip(merged.shards, by_shard, strict=False)
+            for name, digest in hashes.items()
+        }
+        return seal(self._staging, self._manifest(merged, dense, facts, graph), hashed)
 
     def content_hash(self, merged: MergedTables, facts: Mapping[str, Any]) -> str:
         """What a generation of these tables would mean, known before anything is indexed."""
@@ -248,7 +271,7 @@ class GenerationBuilder:
         aliases = {**graph["aliases"], "longest_group": LONGEST_GROUP}
         own = {
             "lexical": self._settings.lexical.model_dump(),
-            "vectors": {**self._settings.vectors.model_dump(), **asdict(TUNING)},
+            "vectors": {**self._settings.vectors.model_dump(exclude={"threads"}), **asdict(TUNING)},
             "graph": {**graph, "aliases": aliases, "similar_contents": SIMILAR_CONTENTS},
         }
         return content_hash_of(
@@ -262,61 +285,102 @@ class GenerationBuilder:
         own = self._settings
         return RevisionTask(self._staging, self._earlier, made_at, self._work, own.revisions, own.merge)
 
-    def _dense_tasks(
-        self, merged: MergedTables, parts: Sequence[Path], base: Path | None, *, retrained: bool
-    ) -> list[DenseTask]:
-        before = {} if base is None else read_generation_manifest(base).dense
-        is_same = {
-            name: name in before and before[name].made_with == encoding.made_with
-            for name, encoding in merged.encoders.items()
-        }
-        return [
+    def _dense(
+        self, shards: Sequence[_Shard], encoder: str, encoding: Encoding, before: Manifest | None, *, retrained: bool
+    ) -> DenseFacts:
+        """Gather and index the vectors of one encoder in all shards."""
+        settings, name = self._settings.vectors, encoder_folder(encoder)
+        former = None if before is None else before.dense.get(encoder)
+        is_same = former is not None and former.made_with == encoding.made_with
+        tasks = [
             DenseTask(
-                parts=tuple(parts),
-                base=base if is_same[encoder] else None,
-                contents=self._staging / CHUNKS_FOLDER / "contents.parquet",
-                folder=self._staging / VECTORS_FOLDER / encoder_folder(encoder),
+                parts=shard.merged.parts,
+                base=shard.overlapped(len(shards)) if is_same else (),
+                same=shard.merged.base if is_same else None,
+                shard=shard.merged.folder,
+                name=name,
                 work=self._work,
                 encoder=encoder,
                 dimension=encoding.dimension,
-                made_with=encoding.made_with,
-                settings=self._settings.vectors,
-                retrained=retrained,
             )
-            for encoder, encoding in merged.encoders.items()
+            for shard in shards
         ]
+        gathered = list(self._map(gather, tasks))
+        folders = tuple(task.folder for task in tasks)
+        rows = max(1, sum(shard.merged.counts["contents"] for shard in shards))
+        trained = None
+        if is_same and former is not None and former.kind == "ivfpq" and not retrained:
+            trained = TrainedIndex(
+                tasks[0].inherited[0][0] / FAISS_FILE,
+                former.probes,
+                former.trained_on * sum(one.stayed for one in gathered) / rows,
+                {
+                    task.folder: task.same / VECTORS_FOLDER / name / FAISS_FILE
+                    for task in tasks
+                    if task.same is not None
+                },
+            )
+        facts = index_vectors(folders, settings, trained=trained, run=self._map)
+        isolated = [IsolationTask(folders, shard.number, settings.isolation) for shard in shards]
+        _await(self._map(isolate, isolated))
+        token_bytes = sum(one.token_bytes for one in gathered) / rows
+        return facts.model_copy(update={"made_with": encoding.made_with, "token_bytes": token_bytes})
 
     def _impacts(
-        self, merged: MergedTables, parts: Sequence[Path], facts: Mapping[str, object], base: Path | None
+        self, shards: Sequence[_Shard], facts: Mapping[str, object], before: Manifest | None
     ) -> Iterable[object]:
-        """What the one writer of the impact index comes to, where terms are weighed."""
+        """What the writers of the impact indexes come to, where terms are weighed."""
         weighed_with = facts.get(SPARSE)
         if not weighed_with:
             return ()
-        is_same = base is not None and read_generation_manifest(base).weighed_with == weighed_with
         writer = importlib.import_module(IMPACTS_MODULE)
-        task = writer.ImpactTask(
-            parts=tuple(parts),
-            base=base if is_same else None,
-            out=self._staging,
-            work=self._work,
-            rows=merged.counts["contents"],
-            merge=self._settings.merge,
-        )
-        return self._map(writer.build_impacts, [task])
+        is_same = before is not None and before.weighed_with == weighed_with
+        tasks = [
+            writer.ImpactTask(
+                parts=shard.merged.parts,
+                base=shard.overlapped(len(shards)) if is_same else (),
+                same=shard.merged.base if is_same else None,
+                out=shard.merged.folder,
+                number=shard.number,
+                work=self._work,
+                rows=shard.merged.counts["contents"],
+                merge=self._settings.merge,
+            )
+            for shard in shards
+        ]
+        return self._map(writer.build_impacts, tasks)
 
-    def _shard_tasks(self, merged: MergedTables) -> list[ShardTask | MergeShards]:
-        """Writers of the text index: one that writes it as it is, or several whose shards are merged after them."""
-        rows, settings = merged.counts["contents"], self._settings
-        shards = min(settings.shards, -(-rows // settings.rows_per_shard))
-        tables = self._staging / CHUNKS_FOLDER
-        tasks = shard_tasks(tables, self._work, rows=rows, shards=max(1, shards), settings=settings.lexical)
-        return [*tasks] if len(tasks) > 1 else [self._merged_text(merged, tasks)]
+    def _text_tasks(self, shards: Sequence[_Shard], before: Manifest | None) -> list[ShardTask | MergeShards]:
+        """Writers of the text indexes: one that writes a shard's as it is, or several whose parts are merged later."""
+        settings, documents = self._settings, self._staging / CHUNKS_FOLDER / "documents.parquet"
+        tasks: list[ShardTask | MergeShards] = []
+        for shard in shards:
+            merged, rows = shard.merged, shard.merged.counts["contents"]
+            if merged.base is not None and before is not None and before.lexical == settings.lexical:
+                take_over(merged.base, merged.folder, [LUCENE_FOLDER])
+                continue
+            whole = ShardTask(
+                merged.folder / CHUNKS_FOLDER, documents, shard.number, merged.folder, 0, rows, settings.lexical
+            )
+            writers = max(1, min(settings.shards, -(-rows // settings.rows_per_shard)))
+            parts = shard_tasks(whole, self._work, writers=writers)
+            tasks += parts if len(parts) > 1 else [self._merged_text(shard, parts)]
+        return tasks
 
-    def _merged_text(self, merged: MergedTables, shards: Sequence[ShardTask | MergeShards]) -> MergeShards:
-        rows = merged.counts["contents"]
-        tasks = tuple(task for task in shards if isinstance(task, ShardTask))
-        return MergeShards(tasks, self._staging / LUCENE_FOLDER, rows, self._settings.lexical)
+    def _merges(self, shards: Sequence[_Shard], tasks: Sequence[ShardTask | MergeShards]) -> list[MergeShards]:
+        """What is left to be merged of shards that several writers wrote."""
+        parts = [task for task in tasks if isinstance(task, ShardTask)]
+        numbers = {task.number for task in parts}
+        return [
+            self._merged_text(shard, [task for task in parts if task.number == shard.number])
+            for shard in shards
+            if shard.number in numbers
+        ]
+
+    def _merged_text(self, shard: _Shard, parts: Sequence[ShardTask]) -> MergeShards:
+        merged = shard.merged
+        folder, rows = merged.folder / LUCENE_FOLDER, merged.counts["contents"]
+        return MergeShards(tuple(parts), folder, shard.number, rows, self._settings.lexical)
 
     def _one(self, run: Callable[[Any], Result], task: Any) -> Result:
         results: list[Result] = list(self._map(run, [task]))
@@ -335,6 +399,7 @@ class GenerationBuilder:
             content_hash=content_hash,
             created_at=created_at,
             counts={**merged.counts, **graph},
+            shards=tuple(ShardFacts(counts=one.counts, digest=one.digest) for one in merged.shards),
             settings=str(others.pop("settings", "")),
             models=dict(others.pop("models", {})),
             dense=dict(dense),

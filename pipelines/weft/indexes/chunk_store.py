@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +22,9 @@ from weft.domain.ids import ContentHash
 from weft.indexes.copies import TableCopies, read_whole
 from weft.indexes.defined_names import DefinedNames, unqualified
 from weft.indexes.former_places import FormerPlaces
+from weft.indexes.rows import Hashes, read_hashes
 from weft.indexes.schemas import CHUNKS, cell_reader, chunk_reader, label_reader, table_to_chunks
+from weft.indexes.shards import shards_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,21 +110,23 @@ class ChunkStore:
     """Chunks and documents of one generation; files are opened at once and decoded on first use."""
 
     def __init__(self, folder: Path, *, copies: TableCopies | None = None) -> None:
-        """Open `documents`, `chunks`, `contents` and `mentions` in a folder."""
+        """Open the tables in the folder of a generation's chunks, and in those of its shards."""
         self._copies = copies
         self._loading = threading.RLock()
         try:
             # Mapped now: a reader keeps its generation even when that is pruned meanwhile.
+            shards = [shard / folder.name for shard in shards_of(folder.parent)]
             self._files = {
-                name: pq.ParquetFile(folder / f"{name}.parquet", memory_map=True)
-                for name in ("documents", "chunks", "contents", "mentions", "rejected", "revisions")
+                name: [pq.ParquetFile(one / f"{name}.parquet", memory_map=True) for one in folders]
+                for names, folders in ((_OF_ALL, [folder]), (_OF_SHARDS, shards))
+                for name in names
             }
             self.former_places = FormerPlaces(folder)
         except pa.ArrowInvalid as error:
             raise CorruptionError(f"{folder}: expected Parquet files, found: {error}; rebuild or roll back") from error
 
     def __len__(self) -> int:
-        return self._files["contents"].metadata.num_rows
+        return sum(file.metadata.num_rows for file in self._files["contents"])
 
     @property
     def hashes(self) -> Sequence[ContentHash]:
@@ -131,16 +135,12 @@ class ChunkStore:
 
     def row_of(self, content_hash: ContentHash) -> int | None:
         """Row of a content, None where the generation does not hold it."""
-        row = int(np.searchsorted(self._sorted_hashes, content_hash.encode("ascii", "replace")))
-        return row if row < len(self) and self._hashes[row] == content_hash else None
+        (row,) = self.rows_of([content_hash]).tolist()
+        return None if row < 0 else int(row)
 
     def rows_of(self, hashes: Sequence[str]) -> np.ndarray:
         """Row of each content, −1 of those that the generation does not hold, int64 (n,)."""
-        wanted = np.array([each.encode("ascii", "replace") for each in hashes], dtype="S65")
-        if not len(self) or not len(wanted):
-            return np.full(len(wanted), -1, dtype=np.int64)
-        rows = np.minimum(np.searchsorted(self._sorted_hashes, wanted), len(self) - 1)
-        return np.where(self._sorted_hashes[rows] == wanted, rows, -1)
+        return self._hashes.rows_of(hashes)
 
     def row_now(self, content_hash: ContentHash) -> int | None:
         """Row of a content, or of the first that took its place; None where it is gone."""
@@ -174,8 +174,9 @@ class ChunkStore:
 
     def texts(self, rows: Sequence[int] | np.ndarray) -> Iterator[str]:
         """The texts of contents at ascending rows, some read at a time, none kept; IndexError as in `contents`."""
-        places, file, start = self._spans[0][self._checked(rows)], self._files["chunks"], 0
-        for group in range(file.num_row_groups):
+        places, start = self._spans[0][self._checked(rows)], 0
+        groups = [(file, group) for file in self._files["chunks"] for group in range(file.num_row_groups)]
+        for file, group in groups:
             stop = start + file.metadata.row_group(group).num_rows
             some = places[slice(*np.searchsorted(places, [start, stop]))] - start
             if len(some):
@@ -196,7 +197,7 @@ class ChunkStore:
 
     def trigger_phrases(self) -> list[tuple[str, tuple[int, ...]]]:
         """Every phrase that a document declares, with the rows of its contents in the document's order."""
-        declared = self.table("documents").select(["uri", "triggers"]).to_pylist()
+        declared = self.table("documents", ["uri", "triggers"]).to_pylist()
         return [
             (phrase, rows)
             for document in declared
@@ -236,9 +237,7 @@ class ChunkStore:
 
     def parents(self) -> np.ndarray:
         """Place of each chunk's parent, int64 (chunks,); −1 where it has none."""
-        ids = self._chunks["chunk_id"].combine_chunks()
-        places: pa.Array[Any] = pc.index_in(self._chunks["parent_id"].combine_chunks(), value_set=ids)
-        return np.asarray(places.fill_null(-1), dtype=np.int64)
+        return _positions(self._chunks["parent_id"], self._chunks["chunk_id"])
 
     def uri_and_sequence(self, chunk_ids: Sequence[str]) -> Mapping[str, tuple[str, int]]:
         """URI and sequence of chunks by their ids; what is not here is left out."""
@@ -249,7 +248,7 @@ class ChunkStore:
 
     def rows_of_tiers(self, tiers: Collection[str]) -> set[int]:
         """Rows of the contents of documents that declare one of these tiers."""
-        declared = self.table("documents").select(["uri", "tier"])
+        declared = self.table("documents", ["uri", "tier"])
         some = declared.filter(pc.is_in(pc.utf8_lower(declared["tier"]), pa.array(list(tiers), pa.string())))
         return {row for uri in some["uri"].to_pylist() for row in self.rows_of_document(str(uri))}
 
@@ -286,15 +285,15 @@ class ChunkStore:
         for start in range(0, len(self), _BATCH):
             yield from self.contents(range(start, min(len(self), start + _BATCH)))
 
-    def table(self, name: str) -> pa.Table:
-        """A stored table as it is: documents, chunks, contents, mentions or rejected."""
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """A stored table as it is, or some of its columns: documents, chunks, contents, mentions or rejected."""
+        wanted = None if columns is None else list(columns)
         with self._loading:
-            table: pa.Table = self._files[name].read()
-            return table
+            return pa.concat_tables([file.read(columns=wanted) for file in self._files[name]])
 
     def close(self) -> None:
         """Release the files."""
-        for file in self._files.values():
+        for file in (file for files in self._files.values() for file in files):
             file.close(force=True)
 
     def _checked(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -358,27 +357,27 @@ class ChunkStore:
     @cached_property
     def _places(self) -> tuple[np.ndarray, list[StoredDocument]]:
         """For each chunk the number of its document, and the documents."""
-        number = {uri: at for at, uri in enumerate(self._documents)}
+        documents = pa.chunked_array([list(self._documents)], pa.string())
         with self._loading:  # this column alone: who asks where contents stand need not hold their texts
-            uris = self._files["chunks"].read(columns=["uri"])["uri"].combine_chunks().dictionary_encode()
-        numbers = np.array([number[str(uri)] for uri in uris.dictionary.to_pylist()], dtype=np.int64)
-        return numbers[uris.indices.to_numpy()], list(self._documents.values())
+            numbers = [_positions(file.read(columns=["uri"])["uri"], documents) for file in self._files["chunks"]]
+        return np.concatenate(numbers), list(self._documents.values())
 
     @cached_property
     def _chunks(self) -> pa.Table:
         with self._loading:
-            file = self._files["chunks"]
-            if self._copies is None:
-                return read_whole(file, CHUNKS.names)
-            return self._copies.read("chunks", file, CHUNKS.names)
+            return pa.concat_tables(
+                [self._read_chunks(number, file) for number, file in enumerate(self._files["chunks"])]
+            )
+
+    def _read_chunks(self, shard: int, file: pq.ParquetFile) -> pa.Table:
+        if self._copies is None:
+            return read_whole(file, CHUNKS.names)
+        return self._copies.read(f"chunks-{shard:04d}" if shard else "chunks", file, CHUNKS.names)
 
     @cached_property
-    def _hashes(self) -> list[ContentHash]:
-        return [ContentHash(str(value)) for value in self.table("contents")["content_hash"].to_pylist()]
-
-    @cached_property
-    def _sorted_hashes(self) -> np.ndarray:
-        return np.array(self._hashes, dtype="S64")
+    def _hashes(self) -> Hashes:
+        with self._loading:
+            return Hashes(np.concatenate([read_hashes(file) for file in self._files["contents"]]))
 
     @cached_property
     def _revisions(self) -> tuple[np.ndarray, np.ndarray]:
@@ -388,20 +387,35 @@ class ChunkStore:
 
     @cached_property
     def _spans(self) -> tuple[np.ndarray, np.ndarray]:
-        table = self.table("contents")
-        return table["first_chunk"].to_numpy(), table["occurrences"].to_numpy().astype(np.int64)
+        counts = self.table("contents", ["occurrences"])["occurrences"].to_numpy().astype(np.int64)
+        return np.cumsum(counts) - counts, counts
 
     @cached_property
     def _documents(self) -> dict[str, StoredDocument]:
-        return {row["uri"]: _facts(row) for row in self.table("documents").to_pylist()}
+        # Some at a time, and only what is known of them: rows in Python take ten times what is kept.
+        metadata = lru_cache(_BATCH)(json.loads)  # many documents have the same, such as none
+        names = [field.name for field in fields(StoredDocument)]
+        with self._loading:
+            batches = [file.iter_batches(_BATCH, columns=names) for file in self._files["documents"]]
+            rows = (row for some in batches for batch in some for row in batch.to_pylist())
+            return {row["uri"]: _facts(row, metadata) for row in rows}
 
 
+_OF_ALL = ("documents", "rejected", "revisions")
+_OF_SHARDS = ("chunks", "contents", "mentions")
 _REVISED = ("content_hash", "revision")
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _BATCH = 1_024  # contents decoded at once while iterating
 
 
-def _facts(row: Mapping[str, Any]) -> StoredDocument:
-    read: dict[str, Callable[[Any], Any]] = {"domain": Domain, "content_type": ContentType, "metadata": json.loads}
+def _positions(values: pa.ChunkedArray[Any], among: pa.ChunkedArray[Any]) -> np.ndarray:
+    """Where each value stands among others, int64; −1 where it does not."""
+    large = pa.large_string()  # all in one piece, however many there are
+    positions: Any = pc.index_in(values.cast(large), value_set=among.cast(large).combine_chunks())
+    return np.asarray(pc.fill_null(positions, -1).to_numpy(), dtype=np.int64)
+
+
+def _facts(row: Mapping[str, Any], metadata: Callable[[str], Mapping[str, str]]) -> StoredDocument:
+    read: dict[str, Callable[[Any], Any]] = {"domain": Domain, "content_type": ContentType, "metadata": metadata}
     names = (field.name for field in fields(StoredDocument))
     return StoredDocument(**{name: read[name](row[name]) if name in read else row[name] for name in names})

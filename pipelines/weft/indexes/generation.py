@@ -24,6 +24,7 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
 )
+from weft.indexes.shards import shards_of
 from weft.indexes.text.lexical import LexicalIndex
 from weft.runtime.storage.files import verify_files
 
@@ -51,8 +52,8 @@ class Generation:
         self._dense = dict(dense)
         self._graph = graph
         self._impacts = impacts
-        folders = {name: folder / VECTORS_FOLDER / encoder_folder(name) for name in dense}
-        self._tokens = {name: TokenStore(one) for name, one in folders.items() if has_tokens(one)}
+        folders = {name: encoder_folders(folder, name) for name in dense}
+        self._tokens = {name: TokenStore(*each) for name, each in folders.items() if has_tokens(each[0])}
 
     @property
     def contents(self) -> Sequence[ContentHash]:
@@ -114,17 +115,15 @@ def open_generation(folder: Path, *, verify: bool = True, copies: Path | None = 
     """Open a generation, perhaps with a folder of decoded copies that processes share."""
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     tables = None if copies is None else TableCopies(copies, manifest.id)
+    shards = shards_of(folder)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
-        lexical = LexicalIndex(folder / LUCENE_FOLDER, manifest.lexical, rows=len(chunks))
-        dense = {
-            name: open_dense(folder / VECTORS_FOLDER / encoder_folder(name), facts)
-            for name, facts in manifest.dense.items()
-        }
+        lexical = LexicalIndex([shard / LUCENE_FOLDER for shard in shards], manifest.lexical, rows=len(chunks))
+        dense = {name: open_dense(encoder_folders(folder, name), facts) for name, facts in manifest.dense.items()}
         impacts: Any = None
         if manifest.weighed_with:
             opener = importlib.import_module(IMPACTS_MODULE)
-            impacts = opener.ImpactIndex(folder / IMPACTS_FOLDER, rows=len(chunks))
+            impacts = opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards], rows=len(chunks))
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
@@ -132,6 +131,11 @@ def open_generation(folder: Path, *, verify: bool = True, copies: Path | None = 
         if len(index) != len(chunks):
             raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
     return Generation(folder, manifest, chunks, lexical, dense, graph=graph, impacts=impacts)
+
+
+def encoder_folders(generation: Path, encoder: str) -> list[Path]:
+    """Where an encoder's files lie in each shard."""
+    return [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards_of(generation)]
 
 
 def verify_generation(folder: Path) -> Manifest:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -85,6 +86,15 @@ class DenseFacts(BaseModel):
     token_bytes: float = 0.0  # stored for the token embeddings of a content on average; 0 where none are kept
 
 
+class ShardFacts(BaseModel):
+    """What one shard holds; kept in the manifest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    counts: Mapping[str, int]  # rows of its tables
+    digest: str  # of its chunks
+
+
 class Manifest(BaseModel):
     """What one generation is."""
 
@@ -96,6 +106,7 @@ class Manifest(BaseModel):
     content_hash: str
     created_at: float  # seconds since the epoch
     counts: Mapping[str, int]  # rows by table, and contents
+    shards: Sequence[ShardFacts] = ()  # in the order of their hashes; what was built before there were any says none
     settings: str  # fingerprint of all settings it was built under
     models: Mapping[str, str]  # model id by role, such as "encoder"
     # how each encoder's vectors are searched, by encoder name, with the measured recall
@@ -161,9 +172,9 @@ def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], pa
     return hashlib.sha256(canonical(meant)).hexdigest()
 
 
-def seal(folder: Path, manifest: Manifest) -> Manifest:
-    """Write a manifest, last of all files, with the hash of each of the others; the manifest as written."""
-    complete = manifest.model_copy(update={"files": file_hashes(folder)})
+def seal(folder: Path, manifest: Manifest, hashed: Mapping[str, str] = MappingProxyType({})) -> Manifest:
+    """Write a manifest, last of all files, with the hash of each of the others, or the one that is given."""
+    complete = manifest.model_copy(update={"files": file_hashes(folder, hashed)})
     write_manifest(folder, complete.model_dump(mode="json"))
     return complete
 

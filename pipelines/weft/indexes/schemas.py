@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from enum import StrEnum
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Any
 
@@ -176,8 +178,18 @@ def chunk_reader(table: pa.Table) -> Callable[[int], Chunk]:
 
 def cell_reader(column: pa.ChunkedArray[Any]) -> Callable[[int], Any]:
     """Reads the value of a row, from 0, as Python has it, and lists as tuples."""
-    array: Any = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-    return lambda row: tuple(value) if isinstance(value := array[row].as_py(), list) else value
+    chunks: list[Any] = column.chunks
+    if len(chunks) == 1:
+        (array,) = chunks
+        return lambda row: tuple(value) if isinstance(value := array[row].as_py(), list) else value
+    ends = list(accumulate(map(len, chunks)))
+
+    def read(row: int) -> Any:
+        shard = bisect_right(ends, row)
+        value = chunks[shard][row - ends[shard] + len(chunks[shard])].as_py()
+        return tuple(value) if isinstance(value, list) else value
+
+    return read
 
 
 def label_reader(table: pa.Table) -> Callable[[int], ChunkLabel]:

@@ -22,6 +22,7 @@ class VectorSettings(Section):
     exact_below: int = Field(ge=0)
     target_recall: float = Field(gt=0.0, le=1.0)
     bytes_per_vector: float = Field(gt=0.0)
+    threads: int = Field(ge=1)  # at least, where FAISS trains and fills; results do not depend on it
     isolation: IsolationSettings
 
 
@@ -92,6 +93,7 @@ class RevisionSettings(Section):
 class IndexSettings(Section):
     """Everything the indexes of a generation are built with."""
 
+    shard_contents: int = Field(ge=1)
     shards: int = Field(ge=1)
     rows_per_shard: int = Field(ge=1)
     merge: MergeSettings

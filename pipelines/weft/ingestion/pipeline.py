@@ -137,7 +137,7 @@ def ingest(
             reporter.enter("building indexes")
             if not plan.by_words:
                 list(at_home.tasks(write_questions, [staged]))
-            builder.index(merged, written, facts, base=base.folder, retrained=plan.retrained)
+            builder.index(merged, facts, base=base.folder, retrained=plan.retrained)
             reporter.enter("telling answers from gaps")
             seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, at_home))
             reporter.enter("publishing")

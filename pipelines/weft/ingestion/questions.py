@@ -23,6 +23,7 @@ from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
 from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.indexes.schemas import QUESTIONS
+from weft.indexes.shards import shards_of
 
 MOST = 300
 """Questions of a generation: enough for what is called strong evidence, few enough to be asked every night."""
@@ -99,8 +100,7 @@ def _chunks(tables: Path) -> Iterator[Mapping[str, Any]]:
     """Chunks with what is known of their documents, read as they are asked for."""
     documents = pq.read_table(tables / "documents.parquet", columns=list(_OF_DOCUMENTS))
     uris = documents["uri"].combine_chunks()
-    chunks = pq.ParquetFile(tables / "chunks.parquet")
-    for batch in chunks.iter_batches(batch_size=_BATCH, columns=list(_OF_CHUNKS)):
+    for batch in _batches(tables, _OF_CHUNKS):
         facts = documents.take(pc.index_in(batch["uri"], value_set=uris))
         for row, fact in zip(batch.to_pylist(), facts.to_pylist(), strict=True):
             yield {**fact, **row}
@@ -108,10 +108,16 @@ def _chunks(tables: Path) -> Iterator[Mapping[str, Any]]:
 
 def _texts(tables: Path, rests: Mapping[ContentHash, str]) -> Iterator[str]:
     """What every content says, less the question of those that have one."""
-    chunks = pq.ParquetFile(tables / "chunks.parquet")
-    for batch in chunks.iter_batches(batch_size=_BATCH, columns=["content_hash", "text"]):
+    for batch in _batches(tables, ("content_hash", "text")):
         for row in batch.to_pylist():
             yield rests.get(ContentHash(row["content_hash"]), row["text"])
+
+
+def _batches(tables: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Chunks of all shards, some at a time."""
+    for shard in shards_of(tables.parent):
+        chunks = pq.ParquetFile(shard / CHUNKS_FOLDER / "chunks.parquet")
+        yield from chunks.iter_batches(batch_size=_BATCH, columns=list(columns))
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,9 @@ def gathered(
     parts: Sequence[Path], names: Sequence[str], out: Path, before: tuple[Path, Path] | None = None
 ) -> TokenStore:
     out.mkdir(parents=True)
-    inherited, contents = (None, Path()) if before is None else before
-    gather_tokens(TokenSources(parts, inherited, contents, "words"), np.array(sorted(names), dtype=HASH), out)
+    gather_tokens(
+        TokenSources(parts, [] if before is None else [before], "words"), np.array(sorted(names), dtype=HASH), out
+    )
     return TokenStore(out)
 
 
@@ -108,5 +109,5 @@ def test_a_content_without_tokens_is_named(tmp_path: Path) -> None:
 def test_without_tokens_anywhere_there_is_no_store(tmp_path: Path) -> None:
     """ING-19: token embeddings are off by configuration."""
     (tmp_path / "part").mkdir()
-    gather_tokens(TokenSources([tmp_path / "part"], None, Path(), "words"), np.empty(0, dtype=HASH), tmp_path)
+    gather_tokens(TokenSources([tmp_path / "part"], [], "words"), np.empty(0, dtype=HASH), tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["part"]

@@ -281,7 +281,7 @@ def test_a_book_is_its_chapters_in_order(tmp_path: Path) -> None:
 
 def test_a_notebook_is_markdown_with_its_code(tmp_path: Path) -> None:
     """ING-30: cells in order beneath their headings, what code put out as short text, pictures never."""
-    path = Path(__file__).resolve().parents[2] / "support/corpus/tides.ipynb"
+    path = Path(__file__).resolve().parents[2] / "support/corpus/exports/tides.ipynb"
     document, (note,) = read(tmp_path, "tides.ipynb", path.read_bytes())
     assert document is not None
     chunks = chunks_of(document)

@@ -38,7 +38,7 @@ def _merged(plan: IndexPlan, units: list[Unit], folder: Path) -> Path:
     parts, out = folder / "parts", folder / "out"
     parts.mkdir()
     written = [write_part(parts, unit) for unit in units]
-    merge_tables(Merge(tuple(written), None, out, folder / "work", plan.index.merge))
+    merge_tables(Merge(tuple(written), None, out, folder / "work", plan.index.merge, plan.index.shard_contents))
     return out / "chunks"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,62 +14,85 @@ import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
 from weft.indexes.dense.isolation import write_isolation
-from weft.indexes.dense.tokens import TokenSources, TokenStore, gather_tokens, has_tokens
-from weft.indexes.dense.vectors import FAISS_FILE, VECTORS_FILE, TrainedIndex, index_vectors
-from weft.indexes.manifest import DenseFacts, read_generation_manifest
+from weft.indexes.dense.tokens import TOKEN_FILES, TokenSources, TokenStore, gather_tokens, has_tokens
+from weft.indexes.dense.vectors import VECTORS_FILE
+from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER
 from weft.indexes.rows import HASH, hashes_of, rows_of
-from weft.indexes.settings import VectorSettings
+from weft.indexes.settings import IsolationSettings
+from weft.indexes.shards import stacked, take_over
 
 _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
 
 
 @dataclass(frozen=True, slots=True)
 class DenseTask:
-    """One encoder's vectors, to be put in row order and indexed."""
+    """One encoder's vectors in one shard, to be put in row order."""
 
     parts: tuple[Path, ...]  # folders that may hold tables of vectors and of tokens
-    base: Path | None  # the generation that unchanged contents are taken from; its vectors were made in the same way
-    contents: Path  # the table of contents, row by row
-    folder: Path  # where the encoder's files go, by the same name in every generation
+    # shards of the generation before that unchanged contents are taken from; its vectors were made in the same way
+    base: tuple[Path, ...]
+    same: Path | None  # the one of them that holds just the contents of this shard
+    shard: Path  # whose contents they are of
+    name: str  # of the folder of the encoder's files in every shard
     work: Path  # folder for what is needed until the generation is complete
     encoder: str
     dimension: int
-    made_with: str
-    settings: VectorSettings
-    retrained: bool = False  # quantisers are trained anew, though those of `base` may serve
 
     @property
-    def inherited(self) -> Path | None:
-        """The folder of the same encoder in the generation before."""
-        return None if self.base is None else self.base / "vectors" / self.folder.name
+    def folder(self) -> Path:
+        """Where the encoder's files go."""
+        return self.shard / VECTORS_FOLDER / self.name
+
+    @property
+    def inherited(self) -> list[tuple[Path, Path]]:
+        """The encoder's folders in the generation before, each with the table of contents."""
+        return [(shard / VECTORS_FOLDER / self.name, contents_of(shard)) for shard in self.base]
 
 
-def build_vectors(task: DenseTask) -> DenseFacts:
-    """Write an encoder's vectors and their index; running it again writes the same."""
+class Gathered(NamedTuple):
+    """What came together in a shard."""
+
+    token_bytes: float  # of all its token embeddings
+    stayed: int  # contents of the generation before that are among its own
+
+
+def gather(task: DenseTask) -> Gathered:
+    """Write an encoder's vectors and tokens; running it again writes the same."""
     hashes = _hashes_on_disk(task)
-    gather_vectors(task, hashes)
-    gather_tokens(TokenSources(task.parts, task.inherited, _contents(task), task.encoder), hashes, task.folder)
-    token_bytes = TokenStore(task.folder).bytes_per_content if has_tokens(task.folder) else 0.0
-    facts = index_vectors(task.folder, task.settings, trained=_trained(task, hashes))
-    stored = np.load(task.folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-    write_isolation(task.folder, stored, task.settings.isolation)
-    return facts.model_copy(update={"made_with": task.made_with, "token_bytes": token_bytes})
+    if task.same is not None:
+        taken = [f"{VECTORS_FOLDER}/{task.name}/{name}" for name in (VECTORS_FILE, *TOKEN_FILES)]
+        take_over(task.same, task.shard, [name for name in taken if (task.same / name).exists()])
+    else:
+        gather_vectors(task, hashes)
+        gather_tokens(TokenSources(task.parts, task.inherited, task.encoder), hashes, task.folder)
+    token_bytes = TokenStore(task.folder).bytes_per_content * len(hashes) if has_tokens(task.folder) else 0.0
+    stayed = 0
+    for shard in task.base:
+        batches = pq.ParquetFile(contents_of(shard)).iter_batches(batch_size=_ROWS, columns=["content_hash"])
+        stayed += sum(int((rows_of(hashes_of(batch["content_hash"]), hashes) >= 0).sum()) for batch in batches)
+    return Gathered(token_bytes, stayed)
 
 
-def _contents(task: DenseTask) -> Path:
-    """The table of contents of the generation before, if there is one."""
-    return (task.base or Path()) / "chunks" / "contents.parquet"
+def contents_of(shard: Path) -> Path:
+    """The table of contents of a shard."""
+    return shard / CHUNKS_FOLDER / "contents.parquet"
 
 
-def _trained(task: DenseTask, hashes: np.ndarray) -> TrainedIndex | None:
-    if task.base is None or task.inherited is None or task.retrained:
-        return None
-    facts = read_generation_manifest(task.base).dense.get(task.encoder)
-    if facts is None or facts.kind == "exact":
-        return None
-    batches = pq.ParquetFile(_contents(task)).iter_batches(batch_size=_ROWS, columns=["content_hash"])
-    stayed = sum(int((rows_of(hashes_of(batch["content_hash"]), hashes) >= 0).sum()) for batch in batches)
-    return TrainedIndex(task.inherited / FAISS_FILE, facts.probes, facts.trained_on * stayed / max(1, len(hashes)))
+@dataclass(frozen=True, slots=True)
+class IsolationTask:
+    """How much alone the contents of one shard stand among those of all."""
+
+    folders: tuple[Path, ...]
+    shard: int
+    settings: IsolationSettings
+
+
+def isolate(task: IsolationTask) -> None:
+    """Write it beside their vectors."""
+    arrays = [np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False) for folder in task.folders]
+    first = sum(map(len, arrays[: task.shard]))
+    rows = range(first, first + len(arrays[task.shard]))
+    write_isolation(task.folders[task.shard], stacked(arrays), rows, task.settings)
 
 
 def vector_tables(part: Path) -> list[Path]:
@@ -95,12 +118,12 @@ def gather_vectors(task: DenseTask, hashes: np.ndarray) -> None:
 
 def _hashes_on_disk(task: DenseTask) -> np.ndarray:
     """The sorted content hashes as a memory map, so that they are searched and not held."""
-    contents = pq.ParquetFile(task.contents)
+    contents = pq.ParquetFile(contents_of(task.shard))
     rows = contents.metadata.num_rows
     if not rows:
         return np.empty(0, dtype=HASH)
     task.work.mkdir(parents=True, exist_ok=True)
-    path = task.work / f"{task.folder.name}.hashes"
+    path = task.work / f"{task.shard.name}-{task.name}.hashes"
     hashes = np.memmap(path, dtype=HASH, mode="w+", shape=(rows,))
     start = 0
     for batch in contents.iter_batches(batch_size=_ROWS, columns=["content_hash"]):
@@ -111,8 +134,8 @@ def _hashes_on_disk(task: DenseTask) -> np.ndarray:
 
 def _sources(task: DenseTask) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Hashes and vectors of every place that has some, a bounded number at once."""
-    if task.base is not None and task.inherited is not None:
-        yield from _inherited(_contents(task), task.inherited)
+    for folder, contents in task.inherited:
+        yield from _inherited(contents, folder)
     for part in task.parts:
         for path in vector_tables(part):
             yield from _of_part(pq.read_table(path), task.encoder)

@@ -5,7 +5,9 @@ In many dimensions some vectors are near to most others (hubs; Radovanović et a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,32 +20,34 @@ _BLOCK = 512  # rows compared at once: bounds memory, changes nothing else
 _SPARE = 8  # more than asked for that single precision chooses, so that its rounding decides nothing
 
 
-def write_isolation(folder: Path, stored: np.ndarray, settings: IsolationSettings) -> None:
-    """Write the isolation of contents beside their vectors, unless it is switched off."""
+def write_isolation(folder: Path, stored: Any, rows: range, settings: IsolationSettings) -> None:
+    """Write the isolation of one shard's contents, `rows` of all vectors, beside theirs, unless it is switched off."""
     if settings.neighbours:
-        np.save(folder / ISOLATION_FILE, isolation_of(stored, settings))
+        np.save(folder / ISOLATION_FILE, isolation_of(stored, settings, rows))
 
 
-def read_isolation(folder: Path) -> np.ndarray | None:
+def read_isolation(folders: Sequence[Path]) -> np.ndarray | None:
     """The isolation of contents by row, float32 (contents,); None where none was written."""
-    path = folder / ISOLATION_FILE
-    return np.load(path, allow_pickle=False) if path.exists() else None
+    paths = [folder / ISOLATION_FILE for folder in folders]
+    return np.concatenate([np.load(path, allow_pickle=False) for path in paths]) if paths[0].exists() else None
 
 
-def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
+def isolation_of(stored: Any, settings: IsolationSettings, rows: range | None = None) -> np.ndarray:
     """1 − the mean cosine of each vector to its `neighbours` nearest others, at least 0: float32 (n,) in [0, 1].
 
-    The others are at most `among` rows, evenly spaced over all, so that a large corpus takes no longer for each.
+    The others are at most `among` rows, evenly spaced over all, so that a large corpus takes no longer for each. Of
+    some neighbouring `rows` alone, or of all.
     """
+    own = range(len(stored)) if rows is None else rows
     others = evenly_spaced(len(stored), settings.among)
-    alone = np.ones(len(stored), dtype=np.float32)
+    alone = np.ones(len(own), dtype=np.float32)
     count = min(settings.neighbours, len(others) - 1)
     if count < 1:
         return alone
     compared = _unit(stored[others])
     roughly = compared.astype(np.float32).T
-    for start in range(0, len(stored), _BLOCK):
-        block = _unit(stored[start : start + _BLOCK])
+    for start in range(own.start, own.stop, _BLOCK):
+        block = _unit(stored[start : min(own.stop, start + _BLOCK)])
         products = block.astype(np.float32) @ roughly
         # Nothing is its own neighbour.
         first, last = np.searchsorted(others, [start, start + len(block)])
@@ -51,7 +55,9 @@ def isolation_of(stored: np.ndarray, settings: IsolationSettings) -> np.ndarray:
         near = _greatest(products, min(count + _SPARE, len(others) - 1))
         cosines = np.einsum("id,ind->in", block, compared[near])
         nearest = np.take_along_axis(cosines, _greatest(cosines, count), axis=1)
-        alone[start : start + len(block)] = np.clip(1.0 - np.sort(nearest, axis=1).mean(axis=1), 0.0, 1.0)
+        alone[start - own.start : start - own.start + len(block)] = np.clip(
+            1.0 - np.sort(nearest, axis=1).mean(axis=1), 0.0, 1.0
+        )
     return alone
 
 

@@ -19,26 +19,31 @@ import pyarrow.parquet as pq
 from weft.domain.errors import CorruptionError, StoreError
 from weft.indexes import schemas
 from weft.indexes.rows import hashes_of, rows_of
+from weft.indexes.shards import stacked
 
 TOKENS_FILE = "tokens.npy"
 OFFSETS_FILE = "token_offsets.npy"
 PROJECTION_FILE = "projection.npy"
+TOKEN_FILES = (TOKENS_FILE, OFFSETS_FILE, PROJECTION_FILE)
 _ROWS = 4_096  # contents read at once: bounds memory, changes nothing else
 
 
 class TokenStore:
     """Token embeddings of a generation's contents under one encoder; immutable, shared by threads."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open the files; CorruptionError where they do not belong together."""
-        # Mapped, but as plain arrays: a slice of numpy's own class for mapped files costs fifty times as much.
-        self._tokens = np.asarray(np.load(folder / TOKENS_FILE, mmap_mode="r", allow_pickle=False))
-        self._offsets = np.asarray(np.load(folder / OFFSETS_FILE, mmap_mode="r", allow_pickle=False))
+    def __init__(self, *folders: Path) -> None:
+        """Open the files of every shard; CorruptionError where they do not belong together."""
+        self._tokens = stacked([_mapped(folder / TOKENS_FILE) for folder in folders])
+        self._offsets, *others = [_mapped(folder / OFFSETS_FILE) for folder in folders]
+        for offsets in others:
+            self._offsets = np.concatenate([self._offsets, self._offsets[-1] + offsets[1:]])
         # queries' tokens are multiplied by it, (width of the encoder's tokens, width stored)
-        self.projection: np.ndarray = np.load(folder / PROJECTION_FILE, allow_pickle=False)
+        self.projection: np.ndarray = np.load(folders[0] / PROJECTION_FILE, allow_pickle=False)
         shape = (int(self._offsets[-1]), self.projection.shape[1])
         if self._tokens.shape != shape:
-            raise CorruptionError(f"{folder}: expected tokens of shape {shape}, found {self._tokens.shape}; rebuild")
+            raise CorruptionError(
+                f"{folders[0]}: expected tokens of shape {shape}, found {self._tokens.shape}; rebuild"
+            )
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -46,10 +51,11 @@ class TokenStore:
     @property
     def bytes_per_content(self) -> float:
         """Bytes stored for a content on average, offsets included."""
-        return float(self._tokens.nbytes + self._offsets.nbytes) / max(1, len(self))
+        tokens = self._tokens.shape[0] * self._tokens.shape[1] * self._tokens.dtype.itemsize
+        return float(tokens + self._offsets.nbytes) / max(1, len(self))
 
     def span(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows [first, stop): how many tokens each has, and all their tokens, int8 (tokens, width), not copied."""
+        """Rows [first, stop): how many tokens each has, and all their tokens, int8 (tokens, width)."""
         offsets = self._offsets[first : stop + 1]
         return np.diff(offsets), self._tokens[offsets[0] : offsets[-1]]
 
@@ -86,8 +92,8 @@ class TokenSources:
     """Where the token embeddings of one encoder are found."""
 
     parts: Sequence[Path]  # folders that may hold tables of tokens
-    inherited: Path | None  # the encoder's folder in the generation before, if its tokens were made in the same way
-    contents: Path  # that generation's table of contents
+    # the encoder's folders in the generation before, if its tokens were made in the same way, with tables of contents
+    inherited: Sequence[tuple[Path, Path]]
     encoder: str
 
 
@@ -98,19 +104,17 @@ def gather_tokens(sources: TokenSources, hashes: np.ndarray, out: Path) -> None:
     """
     files = [path for part in sources.parts for path in sorted(part.glob("tokens*.parquet"))]
     files = [path for path in files if sources.encoder in _column(path, "encoder").to_pylist()]
-    before = sources.inherited
-    if before is not None and has_tokens(before):
-        store, projection = TokenStore(before), before / PROJECTION_FILE
-    elif files:
-        store, projection = None, _projection_of(files[0])
-    else:
+    before = [(folder, contents) for folder, contents in sources.inherited if has_tokens(folder)]
+    if not before and not files:
         return
+    projection = before[0][0] / PROJECTION_FILE if before else _projection_of(files[0])
+    stores = [(TokenStore(folder), contents) for folder, contents in before]
     width = int(np.load(projection, allow_pickle=False).shape[1])
-    counts = _counted(_sources(files, store, sources, width=None), hashes, sources.encoder)
+    counts = _counted(_sources(files, stores, sources.encoder, width=None), hashes, sources.encoder)
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     shape = (int(offsets[-1]), width)
     stored = np.lib.format.open_memmap(out / TOKENS_FILE, mode="w+", dtype=np.int8, shape=shape)
-    _fill(stored, offsets, _sources(files, store, sources, width=width), hashes)
+    _fill(stored, offsets, _sources(files, stores, sources.encoder, width=width), hashes)
     stored.flush()
     np.save(out / OFFSETS_FILE, offsets)
     shutil.copyfile(projection, out / PROJECTION_FILE)
@@ -157,13 +161,13 @@ def _runs(wanted: np.ndarray, rows: np.ndarray) -> Iterator[tuple[int, int]]:
 
 
 def _sources(
-    files: Sequence[Path], store: TokenStore | None, sources: TokenSources, *, width: int | None
+    files: Sequence[Path], stores: Sequence[tuple[TokenStore, Path]], encoder: str, *, width: int | None
 ) -> Iterator[TokenRows]:
     """What every place has, a bounded number at once; without a width only the counts."""
-    if store is not None:
-        yield from _of_store(store, sources.contents)
+    for store, contents in stores:
+        yield from _of_store(store, contents)
     for path in files:
-        yield from _of_part(path, sources.encoder, width)
+        yield from _of_part(path, encoder, width)
 
 
 def _of_store(store: TokenStore, contents: Path) -> Iterator[TokenRows]:
@@ -181,6 +185,11 @@ def _of_part(path: Path, encoder: str, width: int | None) -> Iterator[TokenRows]
         blobs: list[Any] = [] if width is None else batch["tokens"].to_pylist()
         tokens = np.frombuffer(b"".join(blobs), dtype=np.int8).reshape(-1, width or 1)
         yield TokenRows(hashes_of(batch["content_hash"]), batch["count"].to_numpy(), tokens)
+
+
+def _mapped(path: Path) -> np.ndarray:
+    # As a plain array: a slice of numpy's own class for mapped files costs fifty times as much.
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
 
 
 def _column(path: Path, name: str) -> pa.ChunkedArray[Any]:

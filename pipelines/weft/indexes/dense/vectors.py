@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import mmap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from weft.indexes.dense.isolation import read_isolation
 from weft.indexes.manifest import DenseFacts
 from weft.indexes.rows import RowSet, evenly_spaced
 from weft.indexes.settings import VectorSettings
+from weft.indexes.shards import MapTasks, Stacked, stacked, take_over
 
 VECTORS_FILE = "vectors.npy"
 FAISS_FILE = "index.faiss"
@@ -58,7 +60,7 @@ class DenseIndex:
 
     def __init__(
         self,
-        stored: np.ndarray,
+        stored: Any,
         facts: DenseFacts,
         approximate: Any | None = None,
         *,
@@ -67,8 +69,7 @@ class DenseIndex:
         """Take float16 (n, dimension) vectors, the isolation of each, float32 (n,), and for "ivfpq" FAISS's index."""
         self.facts = facts
         self.isolation = isolation
-        # Mapped, but as a plain array: numpy's own class for mapped files costs more with each slice.
-        self._stored = np.asarray(stored)
+        self._stored = stored
         self._approximate = approximate
 
     @cached_property
@@ -87,8 +88,9 @@ class DenseIndex:
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once."""
         some = _unit(self._stored[rows])
-        if isinstance(file := getattr(self._stored.base, "_mmap", None), mmap.mmap):
-            file.madvise(mmap.MADV_DONTNEED)
+        for array in self._stored.arrays if isinstance(self._stored, Stacked) else [self._stored]:
+            if isinstance(file := getattr(array.base, "_mmap", None), mmap.mmap):
+                file.madvise(mmap.MADV_DONTNEED)
         return some
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -188,7 +190,7 @@ def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> D
     """Write float16 (n, dimension) vectors of one encoder, row = contents row, and index them; see `index_vectors`."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / VECTORS_FILE, stored)
-    return index_vectors(folder, settings)
+    return index_vectors([folder], settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,46 +200,140 @@ class TrainedIndex:
     index: Path
     probes: int  # lists that were visited for its target
     share: float = 1.0  # of the contents at hand that its quantisers were trained on
+    # by folder of vectors that are the same in that corpus, their index there
+    filled: Mapping[Path, Path] = field(default_factory=dict)
 
 
-def index_vectors(folder: Path, settings: VectorSettings, *, trained: TrainedIndex | None = None) -> DenseFacts:
-    """Index the vectors in a folder: above the exact limit with an index that reaches the target recall.
+@dataclass(frozen=True, slots=True)
+class VectorTask:
+    """Vectors of one encoder that share quantisers, a folder for each shard."""
 
-    Refine factor and probes are raised until the measured recall reaches it, then finer codes are trained; else search
-    stays exact.
+    folders: tuple[Path, ...]
+    settings: VectorSettings
+    trained: TrainedIndex | None
+    codes: int = 0  # bytes of code per vector, of quantisers trained here; 0 of those that were trained before
+    shard: int = 0  # whose vectors are added
+
+    @property
+    def quantisers(self) -> Path:
+        """The file of the trained index without any vector, until all shards have one."""
+        return self.folders[0] / "quantisers.faiss"
+
+
+def index_vectors(
+    folders: Sequence[Path], settings: VectorSettings, *, trained: TrainedIndex | None = None, run: MapTasks = map
+) -> DenseFacts:
+    """Index the vectors in the folders of shards: above the exact limit with indexes that reach the target recall.
+
+    All shards have the same quantisers, trained on an even sample over all rows (SCL-7), and are filled side by side.
+    Refine factor and probes are raised until the measured recall reaches the target, then finer codes are trained; else
+    search stays exact.
     """
-    stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-    exact = DenseFacts(dimension=stored.shape[1], kind="exact")
-    if len(stored) < max(settings.exact_below, _CODES):
+    shapes = [np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False).shape for folder in folders]
+    count, dimension = sum(shape[0] for shape in shapes), shapes[0][1]
+    exact = DenseFacts(dimension=dimension, kind="exact")
+    if count < max(settings.exact_below, _CODES):
         return exact
-    sample = evenly_spaced(len(stored), TUNING.recall_sample)
-    truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
     # Cheap to costly, and the first that reaches the target is taken: what it costs to search is decided here, once.
-    for approximate, most, share in _attempts(stored, settings, trained):
-        for facts in _efforts(approximate, most):
-            neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
-            recall = _recall(neighbours, truth)
-            if recall >= settings.target_recall + TUNING.recall_margin:
-                faiss.write_index(approximate, str(folder / FAISS_FILE))
-                return facts.model_copy(update={"recall": recall, "trained_on": share})
+    for codes in [*([0] if trained else []), *_code_sizes(count, dimension, settings)]:
+        task = VectorTask(tuple(folders), settings, trained, codes)
+        if not all(run(_train, [task])):
+            continue
+        for _ in run(_fill, [replace(task, shard=shard) for shard in range(len(folders))]):
+            pass
+        (facts,) = run(_tuned, [task])
+        task.quantisers.unlink()
+        if facts is not None:
+            return facts  # type: ignore[no-any-return]
+        for folder in folders:
+            (folder / FAISS_FILE).unlink()
     return exact
 
 
-def open_dense(folder: Path, facts: DenseFacts) -> DenseIndex:
-    """Open one encoder's vectors: memory-mapped, with the index that `facts` names."""
+def _train(task: VectorTask) -> bool:
+    """Write the trained index without any vector; whether there is one: a corpus may have outgrown what it has."""
+    stored = _stored_in(task.folders)
+    with _threads(task.settings):
+        index = _trained(stored, task.codes) if task.codes else _inherited(task.trained, stored)
+    if index is not None:
+        faiss.write_index(index, str(task.quantisers))
+    return index is not None
+
+
+def _fill(task: VectorTask) -> None:
+    """Write the index of one shard; of one that is as it was, with the same quantisers, it is taken over."""
+    folder = task.folders[task.shard]
+    if task.trained and not task.codes and (same := task.trained.filled.get(folder)):
+        take_over(same.parent, folder, [same.name])
+        return
+    index: Any = faiss.read_index(str(task.quantisers))
+    stored = _stored_in([folder])
+    with _threads(task.settings):
+        for start in range(0, len(stored), _ADD_ROWS):
+            index.add(_unit(stored[start : start + _ADD_ROWS]))
+    faiss.write_index(index, str(folder / FAISS_FILE))
+
+
+def _tuned(task: VectorTask) -> DenseFacts | None:
+    """The least effort that reaches the target over all shards; None where none does."""
+    stored, approximate = _stored_in(task.folders), _read_filled(task.folders)
+    most, share = approximate.nlist, 1.0
+    if task.trained and not task.codes:
+        most, share = math.ceil(task.trained.probes * TUNING.probe_growth), task.trained.share
+    sample = evenly_spaced(len(stored), TUNING.recall_sample)
+    with _threads(task.settings):
+        truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
+        for facts in _efforts(approximate, most):
+            neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
+            recall = _recall(neighbours, truth)
+            if recall >= task.settings.target_recall + TUNING.recall_margin:
+                return facts.model_copy(update={"recall": recall, "trained_on": share})
+    return None
+
+
+@contextmanager
+def _threads(settings: VectorSettings) -> Iterator[None]:
+    """At least so many threads as are set: a task of Ray has one, unless it is told."""
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(max(before, settings.threads))
     try:
-        stored = np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)
-        approximate = faiss.read_index(str(folder / FAISS_FILE)) if facts.kind == "ivfpq" else None
-        isolation = read_isolation(folder)
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def _stored_in(folders: Sequence[Path]) -> Any:
+    # Mapped, but as plain arrays: numpy's own class for mapped files costs more with each slice.
+    return stacked(
+        [np.asarray(np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)) for folder in folders]
+    )
+
+
+def _read_filled(folders: Sequence[Path]) -> Any:
+    """The indexes of all shards as one: its lists hold vectors in the order of rows, as if they were filled at once."""
+    index, *others = [faiss.read_index(str(folder / FAISS_FILE)) for folder in folders]
+    for other in others:
+        index.merge_from(other, index.ntotal)
+    return index
+
+
+def open_dense(folders: Sequence[Path], facts: DenseFacts) -> DenseIndex:
+    """Open one encoder's vectors in the folders of all shards: memory-mapped, with the index that `facts` names."""
+    try:
+        stored = _stored_in(folders)
+        approximate = _read_filled(folders) if facts.kind == "ivfpq" else None
+        isolation = read_isolation(folders)
     except (ValueError, RuntimeError) as error:
-        raise CorruptionError(f"{folder}: expected readable vectors, found: {error}; rebuild or roll back") from error
+        raise CorruptionError(
+            f"{folders[0]}: expected readable vectors, found: {error}; rebuild or roll back"
+        ) from error
     actual = (stored.dtype, stored.shape[1:], None if approximate is None else approximate.ntotal)
     expected = (np.dtype(np.float16), (facts.dimension,), None if approximate is None else len(stored))
     if actual != expected:
-        raise CorruptionError(f"{folder}: expected (type, shape, indexed) {expected}, found {actual}; rebuild")
+        raise CorruptionError(f"{folders[0]}: expected (type, shape, indexed) {expected}, found {actual}; rebuild")
     if isolation is not None and isolation.shape != (len(stored),):
         raise CorruptionError(
-            f"{folder}: expected the isolation of {len(stored)} vectors, found {isolation.shape}; rebuild"
+            f"{folders[0]}: expected the isolation of {len(stored)} vectors, found {isolation.shape}; rebuild"
         )
     return DenseIndex(stored, facts, approximate, isolation=isolation)
 
@@ -249,31 +345,20 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return scaled
 
 
-def _attempts(
-    stored: np.ndarray, settings: VectorSettings, trained: TrainedIndex | None
-) -> Iterator[tuple[Any, int, float]]:
-    """Indexes, coarse to fine, each with the most lists worth visiting and the share that it was trained on."""
-    if trained is not None and (inherited := _inherited(trained.index, stored)) is not None:
-        yield inherited, math.ceil(trained.probes * TUNING.probe_growth), trained.share
-    for codes in _code_sizes(len(stored), stored.shape[1], settings):
-        index = _filled(_trained(stored, codes), stored)
-        yield index, index.nlist, 1.0
-
-
-def _inherited(trained: Path, stored: np.ndarray) -> Any | None:
-    """An index with the quantisers of another one, unless the corpus has outgrown its lists."""
-    if not trained.exists():
+def _inherited(trained: TrainedIndex | None, stored: Any) -> Any | None:
+    """An empty index with the quantisers of another one, unless the corpus has outgrown its lists."""
+    if trained is None or not trained.index.exists():
         return None
-    index: Any = faiss.read_index(str(trained))
+    index: Any = faiss.read_index(str(trained.index))
     wanted = _lists(len(stored))
     # Within a factor of `outgrown` of as many lists as the corpus asks for, either way.
     if index.d != stored.shape[1] or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
         return None
     index.reset()
-    return _filled(index, stored)
+    return index
 
 
-def _trained(stored: np.ndarray, codes: int) -> Any:
+def _trained(stored: Any, codes: int) -> Any:
     lists = _lists(len(stored))
     index = faiss.IndexIVFPQ(
         faiss.IndexFlatIP(stored.shape[1]), stored.shape[1], lists, codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT
@@ -284,12 +369,6 @@ def _trained(stored: np.ndarray, codes: int) -> Any:
         clustering.min_points_per_centroid = 1
     index.pq.cp.max_points_per_centroid = TUNING.training_points_per_code
     index.train(_unit(stored[evenly_spaced(len(stored), lists * TUNING.training_points_per_list)]))
-    return index
-
-
-def _filled(index: Any, stored: np.ndarray) -> Any:
-    for start in range(0, len(stored), _ADD_ROWS):
-        index.add(_unit(stored[start : start + _ADD_ROWS]))
     return index
 
 
@@ -331,7 +410,7 @@ def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[i
     return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
 
 
-def _exact_neighbours(stored: np.ndarray, sample: np.ndarray, depth: int) -> list[set[int]]:
+def _exact_neighbours(stored: Any, sample: np.ndarray, depth: int) -> list[set[int]]:
     """The same by comparing everything, block by block."""
     queries = _unit(np.asarray(stored[sample]))
     best = np.full((len(sample), depth + 1), -np.inf, dtype=np.float32)

@@ -22,7 +22,6 @@ from scipy.sparse import csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.errors import CorruptionError
-from weft.domain.ids import ContentHash
 from weft.indexes.dense.vectors import DenseIndex, open_dense
 from weft.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
 from weft.indexes.graph.graph import (
@@ -41,11 +40,12 @@ from weft.indexes.graph.graph import (
 )
 from weft.indexes.graph.links import resolve_links
 from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder, read_generation_manifest
-from weft.indexes.rows import evenly_spaced
+from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
 from weft.indexes.schemas import without_nulls
 from weft.indexes.settings import GraphIndexSettings, MergeSettings
+from weft.indexes.shards import shards_of
 from weft.runtime.storage.files import verify_some
-from weft.runtime.storage.tables import Database, create, database, glob_escaped, insert, rows_of
+from weft.runtime.storage.tables import Database, create, database, insert, rows_of, stacked_rows
 
 # What a graph says of each place in it: rank, bridges, communities, degree, causes and contradictions (GRA-2).
 #
@@ -247,17 +247,18 @@ def _graph(edges: WeightedEdges) -> rx.PyDiGraph[int, float]:
 def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats:
     """Degrees in the last generations, (contents, `FORMER_DEGREES`), the newest last; NaN where unknown."""
     former = np.full((len(contents), FORMER_DEGREES), np.nan)
-    names = f"{CHUNKS_FOLDER}/contents.parquet", f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"
-    if earlier is None or not (earlier / names[1]).exists():
+    if earlier is None or not (earlier / GRAPH_FOLDER / ANALYTICS_FILE).exists():
         return former
+    tables = [(shard / CHUNKS_FOLDER / _CONTENTS).relative_to(earlier).as_posix() for shard in shards_of(earlier)]
+    names = [*tables, f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"]
     files = read_generation_manifest(earlier).files
     try:
         verify_some(earlier, {name: files[name] for name in names})
     except (CorruptionError, KeyError) as error:
         log.warning("how degrees change begins anew, for the generation before cannot be read: %s", error)
         return former
-    held = hashes_in(earlier / names[0])
-    table = pq.read_table(earlier / names[1]).slice(0, len(held))
+    held = hashes_in(earlier)
+    table = pq.read_table(earlier / names[-1]).slice(0, len(held))
     had = table["degree"].to_numpy()[:, None]
     former_had = pc.list_flatten(table["former_degrees"]).to_numpy()
     had = np.concatenate([former_had.reshape(-1, FORMER_DEGREES), had], axis=1)[:, -FORMER_DEGREES:]
@@ -272,12 +273,13 @@ def degree_changes(degrees: Floats, former: Floats) -> Floats:
     return np.asarray(degrees - former[np.arange(len(former)), oldest], dtype=np.float64)
 
 
-def hashes_in(path: Path) -> NDArray[np.bytes_]:
-    """The content hashes of a table of contents, in its order."""
-    column: pa.ChunkedArray[pa.StringScalar] = pq.read_table(path, columns=["content_hash"])["content_hash"]
-    return np.array(column.to_pylist(), dtype="S64")
+def hashes_in(generation: Path) -> NDArray[np.bytes_]:
+    """The content hashes of a generation's tables of contents, in their order."""
+    files = [pq.ParquetFile(shard / CHUNKS_FOLDER / _CONTENTS) for shard in shards_of(generation)]
+    return np.concatenate([read_hashes(file) for file in files])
 
 
+_CONTENTS = "contents.parquet"
 _SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
 _WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
@@ -307,9 +309,9 @@ def analyse(task: GraphTask) -> None:
     """Write what the graph of a staged generation says of each place (GRA-2)."""
     if task.settings.enabled:
         folder = task.staging / GRAPH_FOLDER
-        contents = hashes_in(task.staging / CHUNKS_FOLDER / "contents.parquet")
+        contents = hashes_in(task.staging)
         former = former_degrees(contents, task.earlier)
-        with closing(Graph(folder, [ContentHash(one.decode()) for one in contents.tolist()])) as graph:
+        with closing(Graph(folder, Hashes(contents))) as graph:
             table = analytics(graph.arrays(), former)
         pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
 
@@ -321,7 +323,8 @@ def build_graph_of(task: GraphTask) -> dict[str, int]:
     dense = None
     if task.dense:
         encoder = min(task.dense)
-        dense = open_dense(task.staging / VECTORS_FOLDER / encoder_folder(encoder), task.dense[encoder])
+        folders = [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards_of(task.staging)]
+        dense = open_dense(folders, task.dense[encoder])
     counts = build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
     analyse(task)
     return counts
@@ -370,17 +373,14 @@ _EDGES = """
 
 
 def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
+    for name in ("contents", "mentions"):
+        files = [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(tables.parent)]
+        stacked_rows(connection, f"{name}_rows", files)
     connection.execute(
         """CREATE TABLE mentioned AS
-           SELECT c.row, m.label, m.text, m.score
-           FROM read_parquet(?) m
-           JOIN (SELECT file_row_number AS row, content_hash FROM read_parquet(?, file_row_number = true)) c
-           USING (content_hash) WHERE m.score >= ?""",
-        [
-            glob_escaped(tables / "mentions.parquet"),
-            glob_escaped(tables / "contents.parquet"),
-            settings.least_mention_confidence,
-        ],
+           SELECT c.place AS row, m.label, m.text, m.score
+           FROM mentions_rows m JOIN contents_rows c USING (content_hash) WHERE m.score >= ?""",
+        [settings.least_mention_confidence],
     )
     create(connection, "spelled", _SPELLINGS)
     texts = (text for (text,) in rows_of(connection, "SELECT DISTINCT text FROM mentioned"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -267,7 +268,7 @@ class Graph:
                 file.close(force=True)
 
     def _row_of(self, content: ContentHash) -> int | None:
-        row = int(np.searchsorted(self._sorted_contents, content.encode("ascii", "replace")))
+        row = bisect_left(self._contents, content)
         return row if row < len(self._contents) and self._contents[row] == content else None
 
     def _out(self, row: int) -> np.ndarray:
@@ -303,10 +304,6 @@ class Graph:
 
     def _whole(self, name: str, file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
         return read_whole(file, columns) if self._copies is None else self._copies.read(name, file, columns)
-
-    @cached_property
-    def _sorted_contents(self) -> np.ndarray:
-        return np.array(self._contents, dtype="S64")
 
     @cached_property
     def _sources(self) -> np.ndarray:

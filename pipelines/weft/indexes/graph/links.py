@@ -44,8 +44,10 @@ from weft.indexes.graph.keys import (
     title_key,
     work_keys,
 )
+from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.indexes.settings import GraphIndexSettings
-from weft.runtime.storage.tables import Database, create, glob_escaped, insert, rows_of
+from weft.indexes.shards import shards_of
+from weft.runtime.storage.tables import Database, create, glob_escaped, insert, rows_of, stacked_rows
 
 # Keys that a link is looked for under, the surest first (ING-14); `keys` has those of definitions.
 
@@ -327,7 +329,6 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     steps = dict(re.findall(r"-- (\w+): [^\n]*\n(.*?;)\n", _SQL.read_text(encoding="utf-8"), re.DOTALL))
     values = {
         "documents": glob_escaped(tables / "documents.parquet"),
-        "chunks": glob_escaped(tables / "chunks.parquet"),
         "test_files": TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
         "causal": [kind.value for kind in CAUSAL],
@@ -339,6 +340,8 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     def run(name: str) -> None:
         connection.execute(steps[name], {key: value for key, value in values.items() if f"${key}" in steps[name]})
 
+    files = [shard / CHUNKS_FOLDER / "chunks.parquet" for shard in shards_of(tables.parent)]
+    stacked_rows(connection, "chunk_rows", files)
     for name in ("files", "places", "defined", "links"):
         run(name)
     _bearers(connection, tables)

@@ -7,18 +7,17 @@ FROM read_parquet($documents);
 
 -- places: every chunk by its place in the table, its content's row, the first chunk of its unit and of its document
 CREATE TABLE places AS
-SELECT file_row_number AS place, chunk_id, uri, sequence, level, symbol, anchor, heading_path[-1] AS heading,
+SELECT place, chunk_id, uri, sequence, level, symbol, anchor, heading_path[-1] AS heading,
        dense_rank() OVER (ORDER BY content_hash) - 1 AS row,
-       first_value(file_row_number) OVER (
-           PARTITION BY uri, coalesce(symbol, chunk_id) ORDER BY sequence, file_row_number) AS unit,
-       first_value(file_row_number) OVER (PARTITION BY uri ORDER BY sequence, file_row_number) AS head
-FROM read_parquet($chunks, file_row_number = true);
+       first_value(place) OVER (PARTITION BY uri, coalesce(symbol, chunk_id) ORDER BY sequence, place) AS unit,
+       first_value(place) OVER (PARTITION BY uri ORDER BY sequence, place) AS head
+FROM chunk_rows;
 
 -- defined: names that a unit defines beside its own; of those joined to it, under their own symbols
 CREATE TABLE defined AS
 WITH cut AS (
-    SELECT file_row_number AS place, defines, string_split(nullif(attributes->>'$.joined', ''), chr(10)) AS joined
-    FROM read_parquet($chunks, file_row_number = true)
+    SELECT place, defines, string_split(nullif(attributes->>'$.joined', ''), chr(10)) AS joined
+    FROM chunk_rows
 ), named AS (
     SELECT place, unnest(joined) AS name, true AS whole FROM cut
     UNION ALL
@@ -34,7 +33,7 @@ FROM named JOIN places p USING (place) JOIN files f ON f.uri = p.uri;
 -- and the last name of a member of something, though they read alike, point to different things.
 CREATE TABLE links AS
 WITH cut AS (
-    SELECT file_row_number AS place, links, "references" FROM read_parquet($chunks, file_row_number = true)
+    SELECT place, links, "references" FROM chunk_rows
 ), stated AS (
     SELECT place, f.links FROM files f JOIN places p ON p.uri = f.uri AND p.place = p.head
 ), said AS (
@@ -152,8 +151,8 @@ CREATE TABLE implemented AS
 WITH asked AS (
     SELECT p.unit, split_part(p.uri, '/', 1) AS tree, language, unnest(methods) AS method, len(methods) AS methods
     FROM (
-        SELECT file_row_number AS place, string_split(attributes->>'$.method_set', ' ') AS methods
-        FROM read_parquet($chunks, file_row_number = true)
+        SELECT place, string_split(attributes->>'$.method_set', ' ') AS methods
+        FROM chunk_rows
     ) JOIN places p USING (place) JOIN files f ON f.uri = p.uri
     WHERE methods IS NOT NULL
 ), borne AS (

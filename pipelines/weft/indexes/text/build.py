@@ -21,13 +21,14 @@ from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.analysis import EXACT, FIELDS, by_field, texts_by_field
 from weft.indexes.text.jvm import JAVA, java_class, java_error
 from weft.indexes.text.lexical import similarity
-from weft.indexes.text.opened import ROW, check_order, directory
+from weft.indexes.text.opened import ROW, check_order, directory, row_value
 from weft.indexes.text.words import normalised, split_identifier
 from weft.runtime.storage.errors import cause_in
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
 _BUFFER_MB = 128.0  # text held in memory before a writer flushes a segment
+_OF_DOCUMENTS = ["uri", "title", "content_type", "triggers"]
 _NAME = re.compile(r"\w+(?:\.\w{2,})*")
 _HUMP = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[^\W\d]\w*(?:[./:-]+[^\W\d]\w*)*")
@@ -48,21 +49,24 @@ class LexicalDocument:
 
 @dataclass(frozen=True, slots=True)
 class ShardTask:
-    """Rows [first, stop) of the staged chunks, to be written as one Lucene index in `folder`."""
+    """Rows [first, stop) of the staged chunks of a shard, to be written as one Lucene index in `folder`."""
 
     chunks: Path
+    documents: Path
+    number: int  # of the shard
     folder: Path
     first: int
     stop: int
     settings: LexicalSettings
 
 
-def shard_tasks(chunks: Path, work: Path, *, rows: int, shards: int, settings: LexicalSettings) -> list[ShardTask]:
-    """Contiguous rows for each of at most `shards` writers."""
-    bounds = [rows * shard // shards for shard in range(shards + 1)]
+def shard_tasks(whole: ShardTask, work: Path, *, writers: int) -> list[ShardTask]:
+    """Contiguous rows of a shard for each of at most so many writers."""
+    rows = whole.stop - whole.first
+    bounds = [whole.first + rows * writer // writers for writer in range(writers + 1)]
     return [
-        ShardTask(chunks, work / f"lucene-{shard:04d}", first, stop, settings)
-        for shard, (first, stop) in enumerate(pairwise(bounds))
+        replace(whole, folder=work / f"lucene-{whole.number:04d}-{writer:04d}", first=first, stop=stop)
+        for writer, (first, stop) in enumerate(pairwise(bounds))
         if stop > first
     ]
 
@@ -70,7 +74,9 @@ def shard_tasks(chunks: Path, work: Path, *, rows: int, shards: int, settings: L
 def build_shard(task: ShardTask) -> int:
     """Write one shard from scratch and return its number of documents; a task lost with its worker is run again."""
     shutil.rmtree(task.folder, ignore_errors=True)
-    return write_shard(task.folder, lexical_documents(task.chunks, task.first, task.stop), task.settings)
+    documents = lexical_documents(task.chunks, task.documents, task.first, task.stop)
+    first = row_value(task.number, 0)
+    return write_shard(task.folder, ((first + row, text) for row, text in documents), task.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,7 @@ class MergeShards:
 
     shards: tuple[ShardTask, ...]
     folder: Path
+    number: int  # of the generation's shard that they make up
     rows: int
     settings: LexicalSettings
 
@@ -91,13 +98,13 @@ def build_merged(task: MergeShards) -> None:
     else:
         merge_shards([shard.folder for shard in task.shards], task.folder, task.settings)
     with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(task.folder))) as reader:
-        check_order(reader, task.folder, task.rows, probes=max(1, task.rows))
+        check_order(reader, task.folder, task.number, task.rows, probes=max(1, task.rows))
 
 
-def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
-    """(row, what Lucene is given of it) for rows [first, stop), read group by group."""
+def lexical_documents(chunks: Path, of: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
+    """(row, what Lucene is given of it) for rows [first, stop) of a shard's chunks, read group by group."""
     spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
-    documents = pq.read_table(chunks / "documents.parquet", columns=["uri", "title", "content_type", "triggers"])
+    documents = _documents_of(chunks, of)
     uris = documents["uri"].combine_chunks()
     for position, batch in _groups(pq.ParquetFile(chunks / "chunks.parquet"), int(spans[0]), int(spans[-1]) + 1):
         lowest, above = np.searchsorted(spans, [position, position + batch.num_rows])
@@ -105,6 +112,15 @@ def lexical_documents(chunks: Path, first: int, stop: int) -> Iterator[tuple[int
         facts = documents.take(pc.index_in(rows["uri"], value_set=uris))
         for at, (row, fact) in enumerate(zip(rows.to_pylist(), facts.to_pylist(), strict=True)):
             yield first + int(lowest) + at, lexical_document(row, fact)
+
+
+def _documents_of(chunks: Path, documents: Path) -> pa.Table:
+    """What the text index is given of the documents that a shard's chunks stand in; no worker holds those of all."""
+    wanted = pq.read_table(chunks / "chunks.parquet", columns=["uri"])["uri"].unique()
+    file = pq.ParquetFile(documents)
+    groups = (file.read_row_group(group, columns=_OF_DOCUMENTS) for group in range(file.num_row_groups))
+    some = [group.filter(pc.is_in(group["uri"], value_set=wanted)) for group in groups]
+    return pa.concat_tables([file.schema_arrow.empty_table().select(_OF_DOCUMENTS), *some])
 
 
 def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int, pa.Table]]:

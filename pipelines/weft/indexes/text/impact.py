@@ -22,9 +22,10 @@ from weft.indexes import schemas
 from weft.indexes.manifest import CHUNKS_FOLDER, IMPACTS_FOLDER, WEIGHTS_FILE
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import MergeSettings
+from weft.indexes.shards import take_over
 from weft.indexes.text.build import index_writer
 from weft.indexes.text.jvm import JAVA, java_cast, java_class
-from weft.indexes.text.opened import NO_HITS, ROW, Hits, OpenedIndex, check_order, directory
+from weft.indexes.text.opened import NO_HITS, ROW, Hits, OpenedIndex, check_order, directory, row_value
 from weft.runtime.storage.tables import TableQueries
 
 _FIELD = "impacts"
@@ -47,8 +48,11 @@ class ImpactTask:
     """Term weights to be put in row order and indexed."""
 
     parts: tuple[Path, ...]  # folders that may hold a table of weights
-    base: Path | None  # the generation that unchanged contents are taken from; its weights were made in the same way
-    out: Path  # folder of the generation to be; its contents are there already
+    # shards of the generation before that unchanged contents are taken from; its weights were made in the same way
+    base: tuple[Path, ...]
+    same: Path | None  # the one of them that holds just the contents of this shard
+    out: Path  # folder of the shard; its contents are there already
+    number: int  # of the shard
     work: Path  # folder for what is needed until the generation is complete
     rows: int
     merge: MergeSettings
@@ -57,21 +61,24 @@ class ImpactTask:
 def build_impacts(task: ImpactTask) -> None:
     """Write the weights of all contents and their index; running it again writes the same."""
     weights, folder = task.out / WEIGHTS_FILE, task.out / IMPACTS_FOLDER
+    if task.same is not None:
+        take_over(task.same, task.out, [WEIGHTS_FILE, IMPACTS_FOLDER])
+        return
     weights.parent.mkdir(parents=True, exist_ok=True)
     written = _gather(task, weights)
     if written != task.rows:
         raise StoreError(f"expected term weights of {task.rows} contents, found those of {written}; run with --full")
     shutil.rmtree(folder, ignore_errors=True)
-    write_impacts(folder, (weight for batch in _batches(weights) for weight in batch))
+    write_impacts(folder, (weight for batch in _batches(weights) for weight in batch), shard=task.number)
     with JAVA, contextlib.closing(java_class(_INDEX + "DirectoryReader").open(directory(folder))) as reader:
-        check_order(reader, folder, task.rows, probes=max(1, task.rows))
+        check_order(reader, folder, task.number, task.rows, probes=max(1, task.rows))
 
 
 def _gather(task: ImpactTask, out: Path) -> int:
     """Write the weights of each content of the generation once, in row order; how many there are."""
     parts = [path for part in task.parts if (path := part / "weights.parquet").exists()]
-    base = [] if task.base is None else [task.base / WEIGHTS_FILE]
-    spill, written = task.work / "weights-spill", 0
+    base = [path for shard in task.base if (path := shard / WEIGHTS_FILE).exists()]
+    spill, written = task.work / f"weights-{task.number:04d}", 0
     with (
         TableQueries(spill, memory_mb=task.merge.memory_mb, threads=task.merge.threads) as queries,
         pq.ParquetWriter(out, schemas.WEIGHTS, compression="zstd", write_page_checksum=True) as writer,
@@ -83,7 +90,6 @@ def _gather(task: ImpactTask, out: Path) -> int:
         for table in queries.ordered(_GATHERED, ("content_hash",), schemas.WEIGHTS, at_once=_ROWS):
             writer.write_table(table)
             written += table.num_rows
-    shutil.rmtree(spill, ignore_errors=True)
     return written
 
 
@@ -92,15 +98,15 @@ def _batches(path: Path) -> Iterator[list[TermWeights]]:
         yield schemas.table_to_weights(pa.Table.from_batches([batch]))
 
 
-def write_impacts(folder: Path, weights: Iterator[TermWeights]) -> None:
-    """Write the weights of contents, in row order, as one Lucene index of one segment."""
+def write_impacts(folder: Path, weights: Iterator[TermWeights], *, shard: int = 0) -> None:
+    """Write the weights of a shard's contents, in row order, as one Lucene index of one segment."""
     with JAVA:
         document, field, row = _blank_document()
         analyzer, similarity = _delimited("delimitedTermFrequency"), _impacts()
     with index_writer(folder, analyzer, similarity) as writer:
         for number, of_content in enumerate(weights):
             with JAVA:
-                row.setLongValue(number)
+                row.setLongValue(row_value(shard, number))
                 field.setStringValue(_written(of_content))
                 writer.addDocument(document)
         with JAVA:
@@ -110,10 +116,10 @@ def write_impacts(folder: Path, weights: Iterator[TermWeights]) -> None:
 class ImpactIndex:
     """Dot products with term weights; immutable and safe to share between threads."""
 
-    def __init__(self, folder: Path, *, rows: int) -> None:
-        """Open an index."""
+    def __init__(self, folders: Sequence[Path], *, rows: int) -> None:
+        """Open the index of each shard, which hold so many rows together."""
         with JAVA:
-            self._opened = OpenedIndex(folder, _impacts(), rows=rows)
+            self._opened = OpenedIndex(folders, _impacts(), rows=rows)
             analyzer = java_cast(_ANALYSIS + "Analyzer", _delimited("delimitedBoost"))
             self._builder = java_class("org.apache.lucene.util.QueryBuilder")(analyzer)
             # Java loads its classes at the first search, which may take a time that a user's search has not.

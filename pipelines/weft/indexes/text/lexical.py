@@ -1,4 +1,4 @@
-"""Lexical search: BM25 over one merged Lucene index whose document order is the contents' row order (ING-23)."""
+"""Lexical search: BM25 over the Lucene indexes of all shards, whose order is the contents' row order (ING-23)."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def cleaned(text: str, max_bytes: int) -> str:
 class LexicalIndex:
     """Bag-of-words BM25; immutable and safe to share between threads."""
 
-    def __init__(self, folder: Path, settings: LexicalSettings, *, rows: int) -> None:
-        """Open a merged index."""
+    def __init__(self, folders: Sequence[Path], settings: LexicalSettings, *, rows: int) -> None:
+        """Open the merged index of each shard, which hold so many rows together."""
         self._settings = settings
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
         with JAVA:
-            self._opened = OpenedIndex(folder, similarity(settings), rows=rows)
+            self._opened = OpenedIndex(folders, similarity(settings), rows=rows)
             self._reader = self._opened.reader
             self._analyzer = english()
             limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(

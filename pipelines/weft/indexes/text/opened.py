@@ -12,11 +12,12 @@ import numpy as np
 
 from weft.domain.errors import CorruptionError
 from weft.indexes.rows import RowSet
+from weft.indexes.shards import Numbering
 from weft.indexes.text.analysis import json_mapper
 from weft.indexes.text.jvm import JAVA, java_cast, java_class, java_error
 
 ROW = "row"
-"""Doc value that carries the contents row; an index is sorted by it."""
+"""Doc value that carries what `row_value` says; an index is sorted by it."""
 
 _SEARCH = "org.apache.lucene.search."
 _INDEX = "org.apache.lucene.index."
@@ -39,6 +40,14 @@ class _TopDocs(msgspec.Struct):
 _TOP_DOCS = msgspec.json.Decoder(_TopDocs)
 
 
+_SHARD_BITS = 40
+
+
+def row_value(shard: int, row: int) -> int:
+    """What tells a document: the shard and the row in it, so that a shard may stay while those before it change."""
+    return (shard << _SHARD_BITS) + row
+
+
 def directory(folder: Path) -> Any:
     """A folder as Lucene sees it."""
     path = java_class("java.nio.file.Paths").get(str(folder.absolute()))
@@ -46,20 +55,35 @@ def directory(folder: Path) -> Any:
 
 
 class OpenedIndex:
-    """Reader and searcher of one index; immutable and safe to share between threads that hold `jvm.JAVA`."""
+    """Reader and searcher over the indexes of all shards; immutable, shared by threads that hold `jvm.JAVA`.
 
-    def __init__(self, folder: Path, similarity: Any, *, rows: int) -> None:
-        """Open a merged index."""
+    Lucene reads them as one: statistics are those of all, and documents are numbered one index after the other (SCL-8).
+    """
+
+    def __init__(self, folders: Sequence[Path], similarity: Any, *, rows: int) -> None:
+        """Open the merged index of each shard, which hold so many rows together."""
         # Handing thousands of rows to Java takes milliseconds: once per set, as long as anyone holds it.
         self._clauses: weakref.WeakKeyDictionary[RowSet, Any] = weakref.WeakKeyDictionary()
-        try:
-            self.reader = java_class(_INDEX + "DirectoryReader").open(directory(folder))
-        except java_error() as error:
-            raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
-        check_order(self.reader, folder, rows)
+        self._shards = [self._reader_of(folder) for folder in folders]
+        self._numbers = Numbering([int(reader.maxDoc()) for reader in self._shards])
+        if len(self._numbers) != rows:
+            raise CorruptionError(f"{folders[0]}: expected {rows} documents, found {len(self._numbers)}; rebuild")
+        for number, (folder, reader) in enumerate(zip(folders, self._shards, strict=True)):
+            check_order(reader, folder, number, int(reader.maxDoc()))
+        self.reader = self._shards[0]
+        if len(self._shards) > 1:
+            every = [java_cast(_INDEX + "IndexReader", reader) for reader in self._shards]
+            self.reader = java_class(_INDEX + "MultiReader")(*every)
         self._searcher = java_class(_SEARCH + "IndexSearcher")(java_cast(_INDEX + "IndexReader", self.reader))
         self._searcher.setSimilarity(similarity)
         self._mapper = json_mapper()
+
+    @staticmethod
+    def _reader_of(folder: Path) -> Any:
+        try:
+            return java_class(_INDEX + "DirectoryReader").open(directory(folder))
+        except java_error() as error:
+            raise CorruptionError(f"{folder}: expected a Lucene index, found: {error}; rebuild") from error
 
     def find(self, query: Any, k: int, among: RowSet | None = None) -> Hits:
         """The k contents with the highest scores by a query of Lucene's."""
@@ -88,7 +112,10 @@ class OpenedIndex:
         clause = self._clauses.get(among)
         if clause is None:
             field = java_class("org.apache.lucene.document.NumericDocValuesField")
-            clause = self._clauses[among] = field.newSlowSetQuery(ROW, *among.rows.tolist())
+            values = np.zeros(len(among), dtype=np.int64)
+            for shard, places, own in self._numbers.apart(among.rows):
+                values[places] = row_value(shard, 0) + own
+            clause = self._clauses[among] = field.newSlowSetQuery(ROW, *values.tolist())
         occur = java_class(_SEARCH + "BooleanClause$Occur")
         builder = java_class(_SEARCH + "BooleanQuery$Builder")()
         builder.add(query, occur.MUST)
@@ -102,8 +129,8 @@ def _hits(hits: Sequence[_Hit]) -> Hits:
     return np.array([hit.doc for hit in hits], dtype=np.int64), scores
 
 
-def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> None:
-    """Check that document i of an index is contents row i, at the ends and at `probes` places between."""
+def check_order(reader: Any, folder: Path, shard: int, rows: int, *, probes: int = 64) -> None:
+    """Check that document i of a shard's index is its row i, at the ends and at `probes` places between."""
     leaves = reader.leaves()
     if reader.numDocs() != rows or reader.maxDoc() != rows or leaves.size() > 1:
         counted = f"{reader.numDocs()} of {reader.maxDoc()} documents in {leaves.size()} segments"
@@ -113,5 +140,5 @@ def check_order(reader: Any, folder: Path, rows: int, *, probes: int = 64) -> No
     values = leaves.get(0).reader().getNumericDocValues(ROW)
     step = max(1, (rows - 1) // probes)
     for document in sorted({*range(0, rows, step), rows - 1}):
-        if not values.advanceExact(document) or values.longValue() != document:
+        if not values.advanceExact(document) or values.longValue() != row_value(shard, document):
             raise CorruptionError(f"{folder}: expected document {document} to be row {document}, it is not; rebuild")

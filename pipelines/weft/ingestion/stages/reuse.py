@@ -27,6 +27,8 @@ from weft.runtime.storage.sqlite import blob_key
 
 log = logging.getLogger(__name__)
 
+# what says since when documents are indexed, and what they said: in a generation's own folder, or in its shards'
+_EARLIER_FILES = frozenset(f"{name}.parquet" for name in ("documents", "chunks", "revisions", "former_places"))
 _KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
 
 
@@ -115,9 +117,9 @@ class Base:
 
 def _with_whole_tables(folder: Path, manifest: Manifest) -> Path | None:
     """The folder of a generation, where its tables of documents, chunks and what became of them are intact."""
-    names = (f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("documents", "chunks", "revisions", "former_places"))
+    files = {name: digest for name, digest in manifest.files.items() if Path(name).name in _EARLIER_FILES}
     try:
-        verify_some(folder, {name: manifest.files[name] for name in names})
+        verify_some(folder, files)
     except CorruptionError:
         return None
     return folder

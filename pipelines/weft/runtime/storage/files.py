@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from weft.domain.errors import CorruptionError, StoreError
@@ -94,10 +95,10 @@ def canonical(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def file_hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of every file below a folder but its manifest, by relative path."""
+def file_hashes(folder: Path, hashed: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """SHA-256 of every file below a folder but its manifest, by relative path; those that are given as they are."""
     names = {path.relative_to(folder).as_posix(): path for path in files_below(folder)}
-    return {name: sha256_of(path) for name, path in names.items() if name != MANIFEST_FILE}
+    return {name: hashed.get(name) or sha256_of(path) for name, path in names.items() if name != MANIFEST_FILE}
 
 
 def write_manifest(folder: Path, values: Mapping[str, Any]) -> None:

@@ -5,20 +5,25 @@ from __future__ import annotations
 import glob
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import advice_on
 
 _DAMAGED = "if a file of the store is damaged, index again with `weft index --full`"
-_CUTS = 4096  # values that rows may be cut at: as many times the bound can be sorted
+_CUTS = 4096  # rows that say where to cut all of them
+_MOST_PARTS = 512  # files that are written side by side
+_TOGETHER = 2_048  # rows that are sorted or cut, read at once
 _BATCH = 20_000  # rows that pass through Python at once
 _TYPES = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
 
@@ -59,6 +64,23 @@ def rows_of(connection: Database, query: str, values: Mapping[str, object] | Non
         yield from rows
 
 
+def stacked_rows(connection: Database, name: str, files: Sequence[Path]) -> None:
+    """Name the rows of some files, each with its `place` among all of them, one file after the other, from 0."""
+    counts = [pq.read_metadata(file).num_rows for file in files]
+    firsts = [sum(counts[:place]) for place in range(len(counts))]
+    columns = {"filename": pa.array(list(map(str, files)), pa.string()), "first": pa.array(firsts, pa.int64())}
+    connection.register("firsts", pa.table(columns))
+    connection.execute(f"CREATE TEMP TABLE {name}_firsts AS SELECT * FROM firsts")  # noqa: S608
+    connection.unregister("firsts")
+    # A view takes no parameters, so the list goes through a variable.
+    connection.execute(f"SET VARIABLE {name} = $1", [[glob_escaped(file) for file in files]])
+    connection.execute(
+        f"""CREATE TEMP VIEW {name} AS SELECT rows.*, first + file_row_number AS place
+            FROM read_parquet(getvariable('{name}'), filename = true, file_row_number = true) rows
+            JOIN {name}_firsts USING (filename)"""  # noqa: S608  # our own names
+    )
+
+
 def create(connection: Database, table: str, columns: Mapping[str, str]) -> None:
     """An empty table of columns with the types VARCHAR, BIGINT, DOUBLE or BOOLEAN."""
     connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
@@ -82,6 +104,9 @@ class TableQueries:
         self, spill: Path, *, memory_mb: int, threads: int, advice: str = "give `index.merge` more memory"
     ) -> None:
         self._connection = opened(spill, memory_mb=memory_mb, threads=threads)
+        self._spill = spill
+        self._bound = memory_mb * 1024**2 // 8  # bytes that are sorted at once, held twice beside the query
+        self._cuts = 0
         self._advice = advice
 
     def __enter__(self) -> TableQueries:
@@ -91,6 +116,7 @@ class TableQueries:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
 
     def define(self, name: str, files: Sequence[Path], schema: pa.Schema) -> None:
         """Name the rows of some files of one schema; no files are no rows. Column `part` names a row's folder."""
@@ -136,47 +162,68 @@ class TableQueries:
     def ordered(self, query: str, by: Sequence[str], schema: pa.Schema, *, at_once: int) -> Iterator[pa.Table]:
         """As `rows`, in the order of columns of text that together tell all rows apart; however many rows there are.
 
-        DuckDB's sort spills its rows to disk, but merging them takes memory that grows with their number. A range of
-        the first column that the bound does not hold is therefore sorted in two halves, one after the other.
+        Rows that an eighth of the bound does not hold are cut once, by their first column, into files of about that
+        size, each of which is sorted by itself: time grows with their number alone.
 
         Raises:
-            StoreError: The query fails; or rows that are equal in the first column exceed the memory bound.
+            StoreError: The query fails.
         """
-        keys = self._sampled(query, by[0])
-        ranges = [(0, len(keys) + 1)]  # of places among the keys: a range holds what lies from one key up to the next
-        again = 0  # rows that were yielded before their range proved too long, and come once more
-        while ranges:
-            first, end = ranges.pop()
-            passed = 0
-            try:
-                for table in self._between(query, by, keys[first - 1 : first], keys[end - 1 : end], at_once):
-                    passed += table.num_rows
-                    new = table.slice(again)
-                    again -= table.num_rows - new.num_rows
-                    yield new.select(schema.names).cast(schema)
-            except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
-                if not _is_too_much(error) or end - first < 2:
-                    raise self._mapped(error) from error
-                again += passed
-                middle = (first + end) // 2
-                ranges += [(middle, end), (first, middle)]
+        held: list[pa.RecordBatch] = []
+        size = 0
+        try:
+            for batch in self._connection.sql(query).to_arrow_reader(_TOGETHER):
+                held.append(batch)
+                size += batch.nbytes
+                if size > self._bound:
+                    break
+            else:
+                yield from _sorted(pa.Table.from_batches(held, None if held else schema), by, schema, at_once)
+                return
+            bytes_of_row = size / sum(batch.num_rows for batch in held)
+            del held
+            for path in self._cut(query, by[0].strip('"'), bytes_of_row):
+                with pa.memory_map(str(path)) as source:
+                    yield from _sorted(pa.ipc.open_file(source).read_all(), by, schema, at_once)
+                path.unlink()
+        except (duckdb.Error, pa.ArrowInvalid, OSError) as error:
+            raise self._mapped(error) from error
 
-    def _sampled(self, query: str, column: str) -> list[str]:
-        """Different values of a column, in order, that cut the rows in parts of about one size."""
+    def _cut(self, query: str, column: str, bytes_of_row: float) -> list[Path]:
+        """The rows of a query in files that follow one another by a column; rows alike in it share a file."""
         sampled = f"select {column} from ({query}) using sample reservoir({_CUTS} rows) repeatable (1)"  # noqa: S608
-        values = self._run(f"select distinct {column} from ({sampled}) order by 1").fetchall()  # noqa: S608
-        return [str(value) for (value,) in values]
+        keys = [str(key) for (key,) in self._run(f"{sampled} order by 1").fetchall()]
+        rows = self.number(f"select count(*) from ({query})")  # noqa: S608
+        parts = min(_MOST_PARTS, 1 + int(rows * bytes_of_row / self._bound))
+        bounds = sorted({keys[len(keys) * part // parts] for part in range(1, parts)})
+        self._cuts += 1
+        folder = self._spill / f"cut-{self._cuts}"
+        folder.mkdir(parents=True)
+        paths = [folder / f"{part:04d}.arrow" for part in range(len(bounds) + 1)]
+        with ExitStack() as files:
+            writers: dict[int, Any] = {}
+            for table in self._numbered(query, column, bounds):
+                parts_of = table.column("cut_number").to_numpy()
+                order = np.argsort(parts_of, kind="stable")
+                apart = table.drop_columns(["cut_number"]).take(order)
+                numbers, firsts, counts = np.unique(parts_of[order], return_index=True, return_counts=True)
+                for number, first, count in zip(numbers.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+                    if number not in writers:
+                        opened = pa.ipc.new_file(str(paths[number]), apart.schema)
+                        writers[number] = files.enter_context(opened)
+                    writers[number].write_table(apart.slice(first, count))
+        return [path for path in paths if path.exists()]
 
-    def _between(
-        self, query: str, by: Sequence[str], low: Sequence[str], high: Sequence[str], at_once: int
-    ) -> Iterator[pa.Table]:
-        """Rows whose first column lies from `low`, if there is one, up to below `high`, if there is one, in order."""
-        bounds = [*(f"{by[0]} >= ${place}" for place, _ in enumerate(low, 1))]
-        bounds += [f"{by[0]} < ${place}" for place, _ in enumerate(high, len(low) + 1)]
-        where = f"where {' and '.join(bounds)}" if bounds else ""
-        ordered = f"select * from ({query}) {where} order by {', '.join(by)}"  # noqa: S608  # our own names
-        for batch in self._connection.sql(ordered, params=[*low, *high]).to_arrow_reader(at_once):
-            yield pa.Table.from_batches([batch])
+    def _numbered(self, query: str, column: str, bounds: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of a query, each with how many of some bounds it is not below, as many at once as are worth it."""
+        numbered = f"select *, len(list_filter($bounds, lambda one: one <= {column})) as cut_number from ({query})"  # noqa: S608
+        held: list[pa.RecordBatch] = []
+        for batch in self._connection.sql(numbered, params={"bounds": list(bounds)}).to_arrow_reader(_TOGETHER):
+            held.append(batch)
+            if sum(each.nbytes for each in held) > self._bound // 4:
+                yield pa.Table.from_batches(held)
+                held = []
+        if held:
+            yield pa.Table.from_batches(held)
 
     def _run(self, query: str) -> Any:
         try:
@@ -187,6 +234,13 @@ class TableQueries:
     def _mapped(self, error: Exception) -> StoreError:
         advice = self._advice if _is_too_much(error) else advice_on(error, otherwise=_DAMAGED)
         return StoreError(f"expected tables that can be queried, found: {' '.join(str(error).split())}: {advice}")
+
+
+def _sorted(table: pa.Table, by: Sequence[str], schema: pa.Schema, at_once: int) -> Iterator[pa.Table]:
+    whole = table.combine_chunks()
+    order = pc.sort_indices(whole, sort_keys=[(column.strip('"'), "ascending") for column in by])
+    for start in range(0, len(order), at_once):
+        yield whole.take(order.slice(start, at_once)).select(schema.names).cast(schema)
 
 
 def _is_too_much(error: Exception) -> bool:

@@ -1,0 +1,233 @@
+"""SCL-6 to 9: generations of several shards say what one says, whoever wrote them, and share what stays as it is."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.support.examples import examples
+from tests.support.parts import ENCODER, a_document, embed, write_part
+from tests.support.small_store import DirectionEncoder
+from weft.catalog.catalog import Catalog
+from weft.domain.chunks import Chunk, Mention
+from weft.domain.documents import ContentType, Document
+from weft.domain.ids import GenerationId
+from weft.domain.links import Link, LinkKind
+from weft.domain.ranking import Query
+from weft.indexes import schemas
+from weft.indexes.builder import GenerationBuilder
+from weft.indexes.generation import Generation
+from weft.indexes.manifest import Manifest
+from weft.indexes.rows import RowSet
+from weft.indexes.settings import IndexSettings
+from weft.indexes.shards import shards_of
+from weft.retrieval.searcher import Searcher
+from weft.retrieval.snapshot.live import CatalogSource
+from weft.runtime.stages import HERE, Executor, in_threads
+from weft.settings import load_settings
+
+Made = tuple[Document, list[Chunk]]
+SETTINGS = load_settings(environment={})
+SHARDS = (1, 2, 4, 8)
+NOW = 1.7e9
+TEXTS = 330  # of a collection: quantisers take 256 vectors at least
+
+
+def indexing(contents: int, shards: int, **vectors: object) -> IndexSettings:
+    """Settings under which so many contents, counted wherever they stand, make so many shards."""
+    own = SETTINGS.index.model_copy(update={"shard_contents": -(-contents // shards), "rows_per_shard": 50})
+    return own.model_copy(update={"vectors": own.vectors.model_copy(update=vectors)})
+
+
+def collection(data: Path, name: str) -> tuple[list[Made], list[str]]:
+    """Documents of three texts each that link to the next one, every tenth text in two of them; and questions."""
+    texts = list(dict.fromkeys(str(row["text"])[:400] for row in _rows(data / name / "corpus.jsonl.gz", TEXTS)))
+    kind = ContentType.CODE if name == "cosqa" else ContentType.TEXT
+    documents = []
+    for number, start in enumerate(range(0, len(texts), 3)):
+        some = [*texts[start : start + 3], *texts[start - 10 : start - 9]]
+        document, chunks = a_document(f"{name}/d{number:03d}.txt", *some, title=some[0][:30], kind=kind)
+        link = Link(LinkKind.REFERENCES, f"{name}/d{number + 1:03d}.txt", 0.9)
+        documents.append((document, [replace(chunks[0], links=(link,)), *chunks[1:]]))
+    return documents, [str(row["text"]) for row in _rows(data / name / "queries.jsonl.gz", 6)]
+
+
+def _rows(path: Path, count: int) -> Iterator[dict[str, Any]]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        yield from map(json.loads, islice(lines, count))
+
+
+def parts_of(folder: Path, documents: Sequence[Made], parts: int) -> list[Path]:
+    """The tables of documents in so many parts; every word with a capital is an entity."""
+    written = []
+    for part in range(parts):
+        some = documents[part::parts]
+        written.append(write_part(folder / f"{part:08d}", some))
+        chunks = {chunk.content_hash: chunk for _, of_document in some for chunk in of_document}
+        mentions = [(digest, mention) for digest, chunk in chunks.items() for mention in _capitals(chunk.text)]
+        pq.write_table(schemas.mentions_to_table(mentions), written[-1] / "mentions.parquet")
+    return written
+
+
+def _capitals(text: str) -> Iterable[Mention]:
+    words = [word for word in text.split() if word[:1].isupper() and word.isalpha() and len(word) > 3]
+    return [Mention(text.index(word), text.index(word) + len(word), word, "name", 0.9) for word in dict.fromkeys(words)]
+
+
+def published(
+    catalog: Catalog, parts: Sequence[Path], own: IndexSettings, *, base: bool = False, executor: Executor = HERE
+) -> Manifest:
+    """A generation made live, perhaps on top of the one that is."""
+    live, staging = catalog.pointer().generation, catalog.stage()
+    folder = catalog.folder_of(live) if base and live is not None else None
+    builder = GenerationBuilder(staging, own, map_shards=executor.tasks)
+    manifest = builder.index(builder.merge(parts, base=folder), facts(), base=folder)
+    catalog.publish(staging, expected_parent=live)
+    return manifest
+
+
+def facts() -> dict[str, Any]:
+    return {"created_at": 1e9, "models": {"encoder": ENCODER}}
+
+
+def answers(catalog: Catalog, questions: Sequence[str]) -> list[list[tuple[str, float]]]:
+    """Content hashes and scores, best first, as the real searcher tells them."""
+    source = CatalogSource(catalog, SETTINGS.priors, clock=lambda: NOW)
+    patient = SETTINGS.retrieval.model_copy(
+        update={"budget_ms": SETTINGS.retrieval.budget_ms.model_copy(update={"searching": 60e3, "following": 60e3})}
+    )
+    with Searcher(source, DirectionEncoder(), patient, clock=lambda: NOW) as searcher:
+        asked = [searcher.search(Query(text=text, query_id=f"q{at}", k=20)) for at, text in enumerate(questions)]  # type: ignore[arg-type]
+    return [[(result.content_hash, result.score) for result in answer.results] for answer in asked]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("nfcorpus", "exact"), ("cosqa", "exact"), ("scifact", "ivfpq"), ("cacm", "ivfpq")]
+)
+def test_answers_are_the_same_for_any_number_of_shards(name: str, kind: str, tmp_path: Path, data_root: Path) -> None:
+    """SCL-6, SCL-7, SCL-8, SCL-9: the same contents in order, scores within 1e-6, from 1 to 8 shards of any parts."""
+    documents, questions = collection(data_root, name)
+    chunks = sum(len(own) for _, own in documents)
+    first: tuple[Any, ...] | None = None
+    for shards in SHARDS:
+        catalog = Catalog(tmp_path / f"store-{shards}")
+        parts = parts_of(tmp_path / f"parts-{shards}", documents, 1 + shards % 3)
+        own = indexing(chunks, shards, exact_below=100 if kind == "ivfpq" else 10_000)
+        manifest = published(catalog, parts, own, executor=in_threads(1 + shards % 2))
+        with closing(catalog.open_live()) as generation:
+            assert len(shards_of(generation.folder)) == len(manifest.shards) == shards
+            assert manifest.dense[ENCODER].kind == kind
+            found = (*told_by(generation, questions), answers(catalog, questions))
+        if first is None:
+            first = found
+            assert all(len(answer) == 20 for answer in found[-1])
+        assert found[:-1] == first[:-1]
+        for ours, theirs in zip(found[-1], first[-1], strict=True):
+            assert [digest for digest, _ in ours] == [digest for digest, _ in theirs]
+            assert [score for _, score in ours] == pytest.approx([score for _, score in theirs], rel=1e-6)
+
+
+def told_by(generation: Generation, questions: Sequence[str]) -> tuple[Any, ...]:
+    """Hits of words and of vectors, among all and among some; the graph; what is read of contents; all bit for bit."""
+    rows = len(generation.contents)
+    some = RowSet(np.arange(rows) % 3 == 0)
+    lexical = [generation.lexical.search(text, 30, among) for text in questions for among in (None, some)]
+    vectors = np.array([embed(text) for text in questions])
+    dense = [array.tolist() for among in (None, some) for array in generation.dense(ENCODER).search(vectors, 30, among)]
+    graph = [generation.graph.table(name).to_pylist() for name in ("nodes", "edges")]
+    assert {edge["kind"] for edge in graph[1]} >= {"references", "mentions"}
+    analytics = [] if generation.graph.analytics is None else generation.graph.analytics.to_pydict()["pagerank"]
+    chunks = generation.chunks
+    contents = [(one.text, [each.chunk for each in one.occurrences]) for one in chunks.contents(range(0, rows, 7))]
+    isolation = generation.dense(ENCODER).isolation
+    read = [list(chunks.texts(range(1, rows, 9))), chunks.parents().tolist(), list(generation.contents)]
+    return lexical, dense, graph, analytics, contents, read, None if isolation is None else isolation.tolist()
+
+
+WORDS = ("alpha beta", "beta gamma", "gamma delta", "delta alpha", "alpha", "beta", "gamma", "delta")
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.lists(st.sampled_from(WORDS), min_size=1, max_size=3)), max_size=8),
+    st.sampled_from((1, 2, 5)),
+    st.lists(st.integers(0, 3), min_size=8, max_size=8),
+)
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_content_hash_does_not_depend_on_who_wrote_what(
+    tmp_path_factory: pytest.TempPathFactory, made: list[tuple[int, list[str]]], shards: int, places: list[int]
+) -> None:
+    """SCL-6, ARC-9: however documents are spread over parts, and whatever runs side by side; of one URI the first."""
+    documents = [a_document(f"d{uri}", *texts) for uri, texts in made]
+
+    def merged(spread: Sequence[int], executor: Executor) -> tuple[str, int]:
+        folder = tmp_path_factory.mktemp("merged")
+        order = sorted(range(len(documents)), key=lambda at: spread[at])
+        parts = [
+            write_part(folder / f"{number:08d}", [documents[at]] if at >= 0 else [])
+            for number, at in enumerate(order or [-1])
+        ]
+        own = indexing(2 * shards, shards)
+        (folder / "staging").mkdir()
+        builder = GenerationBuilder(folder / "staging", own, map_shards=executor.tasks)
+        tables = builder.merge(parts)
+        return builder.content_hash(tables, facts()), len(tables.shards)
+
+    first = merged([0] * len(documents), HERE)
+    assert merged([0] * len(documents), in_threads(2)) == first
+    if len({uri for uri, _ in made}) == len(made):
+        assert merged(places, in_threads(2)) == first
+
+
+def inodes(folder: Path) -> dict[str, int]:
+    return {path.relative_to(folder).as_posix(): path.stat().st_ino for path in folder.rglob("*") if path.is_file()}
+
+
+def test_unchanged_shards_are_taken_over(tmp_path: Path) -> None:
+    """SCL-6: a change rewrites the shards that it touches; the others are the same files, and outlive the old ones."""
+    documents = [a_document(f"d{number:03d}", f"text number {number} of many words") for number in range(300)]
+    own, catalog = indexing(300, 4, exact_below=100), Catalog(tmp_path / "store")
+    before = published(catalog, parts_of(tmp_path / "first", documents, 2), own)
+    assert before.dense[ENCODER].kind == "ivfpq"
+    changed = a_document("d007", "text number seven was changed")
+    kept = [document for document, _ in documents if document.uri != "d007"]
+    part = parts_of(tmp_path / "second", [changed], 1)
+    pq.write_table(schemas.unchanged_to_table([(one, one.uri) for one in kept]), part[0] / "kept.parquet")
+    after = published(catalog, part, own, base=True)
+    old, new = (inodes(catalog.folder_of(one.id)) for one in (before, after))
+    touched = {int(chunk.content_hash[0], 16) // 4 for chunk in (changed[1][0], documents[7][1][0])}
+    for shard in range(4):
+        same = {name for name in new if name.startswith(f"shards/{shard:04d}/") and new[name] == old.get(name)}
+        names = {name.rpartition("/")[2] for name in same}
+        if shard in touched:
+            assert not same
+        else:
+            assert {"chunks.parquet", "contents.parquet", "vectors.npy", "index.faiss", "segments_1"} <= names
+    assert len(touched) < 4
+    # What stands there is what a generation made anew holds, and whoever removes the old one takes nothing from it.
+    whole = Catalog(tmp_path / "whole")
+    anew = published(whole, parts_of(tmp_path / "anew", [*documents[:7], changed, *documents[8:]], 3), own)
+    assert after.content_hash == anew.content_hash
+    catalog.prune(0, among=[GenerationId(before.id)])
+    published(catalog, parts_of(tmp_path / "third", documents[:5], 1), own)
+    assert catalog.verify(after.id).files == after.files
+    with closing(catalog.open(after.id)) as ours, closing(whole.open(anew.id)) as theirs:
+        told = [told_plainly(one) for one in (ours, theirs)]
+    assert told[0] == told[1]
+
+
+def told_plainly(generation: Generation) -> tuple[Any, ...]:
+    lexical = generation.lexical.search("text number seven", 400)
+    texts = [content.text for content in generation.chunks]
+    return lexical, texts, generation.dense(ENCODER).vectors(range(len(texts))).tolist()
