@@ -16,10 +16,8 @@ SETTINGS_FILE = "settings.json"
 _SHARED = ("embedding", "feedback", "priors")
 # Each process has its own: they change how fast it works, and not what it computes. The precision is pinned in every
 # generation; the folder of models is a place on one machine.
-_OF_A_PROCESS = {
-    *(("embedding", name) for name in ("model_folder", "batch_tokens", "gpu_batch_tokens", "threads")),
-    *(("embedding", name) for name in ("device", "precision")),
-    ("feedback", "attribution", "encoder"),
+_OF_A_PROCESS = {("embedding", name) for name in ("model_folder", "batch_tokens", "threads", "device", "precision")} | {
+    ("feedback", "attribution", "encoder")
 }
 
 _Key = tuple[str, ...]

@@ -55,7 +55,6 @@ class EmbeddingSettings(Section):
     query_prompt: str | None
     document_prompt: str | None
     batch_tokens: int = Field(ge=1)
-    gpu_batch_tokens: int = Field(ge=1)
     threads: int = Field(ge=0)
     device: Literal["auto", "cpu", "cuda"]
     dimension: int = Field(ge=0)

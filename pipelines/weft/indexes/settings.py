@@ -22,7 +22,6 @@ class VectorSettings(Section):
     exact_below: int = Field(ge=0)
     target_recall: float = Field(gt=0.0, le=1.0)
     bytes_per_vector: float = Field(gt=0.0)
-    threads: int = Field(ge=1)  # at least, where FAISS trains and fills; results do not depend on it
     isolation: IsolationSettings
 
 

@@ -117,7 +117,6 @@ class IngestSettings(Section):
     """What is read from sources, and how far."""
 
     max_file_bytes: int
-    max_format_bytes: int = Field(gt=0)  # of files that are more than text, which are read in pieces
     max_chunks_per_file: int = Field(ge=1)  # of a document: what comes after is left out, and told
     skipped_names: tuple[str, ...]
     # rules, as ignore files have them, of files that are left out, tracked or not; where there are any, files

@@ -205,7 +205,7 @@ def test_what_is_said_of_a_marker_later_begins_no_topic() -> None:
         Turn("user", "I went back to them."),
         Turn("agent", "A."),
     ]
-    assert not [chunk for chunk in chunks_of(lines, sizes) if chunk.level == 1]
+    assert len([chunk for chunk in chunks_of(lines, sizes) if chunk.level == 1]) == 1
 
 
 def test_a_drop_of_similarity_is_one_border() -> None:

@@ -117,7 +117,7 @@ def test_tools_are_a_line_of_the_assistant() -> None:
 def test_slack_shows_names_and_keeps_threads_together() -> None:
     """ING-28: ids of users become names, a reply follows what it replies to, links and signs are plain."""
     document = read(CORPUS)[0]["2023-11-14"]
-    assert document.uri == "corpus/slack/roof/2023-11-14.json#2023-11-14"
+    assert document.uri == "exports/slack/roof/2023-11-14.json#2023-11-14"
     assert spoken(document) == [
         ("Ann", "Who has the key of the roof? <urgent>"),
         ("Bob Crane", "@Ann it hangs behind the boiler"),

@@ -22,6 +22,10 @@ from weft.embedding.tokens import TokenCounter, TokenReader
 Item = TypeVar("Item")
 
 
+_ON_GPU = 8
+"""Times the tokens of a batch on a CPU: at 65,536 instead of 8,192 a GPU is twice as fast."""
+
+
 class SentenceEncoder:
     """Any sentence-transformers model behind `encoder.Encoder`.
 
@@ -32,7 +36,7 @@ class SentenceEncoder:
     def __init__(self, folder: Path, settings: EmbeddingSettings, *, device: str, autocast: bool) -> None:
         """Load a model."""
         given = input_of(folder, settings)
-        batch_tokens = settings.gpu_batch_tokens if device == "cuda" else settings.batch_tokens
+        batch_tokens = settings.batch_tokens * (_ON_GPU if device == "cuda" else 1)
         self._settings = settings.model_copy(update={"max_tokens": given.window, "batch_tokens": batch_tokens})
         self._device = device
         self._autocast = autocast

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -253,7 +254,7 @@ def index_vectors(
 def _train(task: VectorTask) -> bool:
     """Write the trained index without any vector; whether there is one: a corpus may have outgrown what it has."""
     stored = _stored_in(task.folders)
-    with _threads(task.settings):
+    with _all_threads():
         index = _trained(stored, task.codes) if task.codes else _inherited(task.trained, stored)
     if index is not None:
         faiss.write_index(index, str(task.quantisers))
@@ -268,7 +269,7 @@ def _fill(task: VectorTask) -> None:
         return
     index: Any = faiss.read_index(str(task.quantisers))
     stored = _stored_in([folder])
-    with _threads(task.settings):
+    with _all_threads():
         for start in range(0, len(stored), _ADD_ROWS):
             index.add(_unit(stored[start : start + _ADD_ROWS]))
     faiss.write_index(index, str(folder / FAISS_FILE))
@@ -281,7 +282,7 @@ def _tuned(task: VectorTask) -> DenseFacts | None:
     if task.trained and not task.codes:
         most, share = math.ceil(task.trained.probes * TUNING.probe_growth), task.trained.share
     sample = evenly_spaced(len(stored), TUNING.recall_sample)
-    with _threads(task.settings):
+    with _all_threads():
         truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
         for facts in _efforts(approximate, most):
             neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
@@ -292,10 +293,10 @@ def _tuned(task: VectorTask) -> DenseFacts | None:
 
 
 @contextmanager
-def _threads(settings: VectorSettings) -> Iterator[None]:
-    """At least so many threads as are set: a task of Ray has one, unless it is told."""
+def _all_threads() -> Iterator[None]:
+    """A thread for each CPU, on which no result depends: a task of Ray has one, unless it is told."""
     before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(max(before, settings.threads))
+    faiss.omp_set_num_threads(len(os.sched_getaffinity(0)))
     try:
         yield
     finally:

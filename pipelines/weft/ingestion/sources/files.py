@@ -267,6 +267,9 @@ PRIVATE_KEY = "private_key"
 DECODED = "decoded"
 """Noted of a file that is not UTF-8."""
 
+MOST_FORMAT_BYTES = 1_000_000_000
+"""Of a file in a format, which is read in pieces or unpacked in part."""
+
 FLOOD = "flood"
 """Noted of a file of which one short piece stands for all (`floods`)."""
 
@@ -324,7 +327,7 @@ def read_file(
     if form is None:
         parts = expanded(document)
     else:
-        most, limit = settings.max_format_bytes, settings.max_file_bytes
+        most, limit = MOST_FORMAT_BYTES, settings.max_file_bytes
         conversion = Conversion(form, item.root, item.path, item.uri, most, limit)
         parts = _converted(document, conversion, domain, convert)
     for part in parts:
@@ -346,7 +349,7 @@ def _content(item: FileItem, settings: IngestSettings) -> tuple[bytes, float, st
         status = os.fstat(file.fileno())
         head = file.read(HEAD_BYTES)
         form = format_of(item.path[-1], head, status.st_size, limit)
-        most = limit if form is None else settings.max_format_bytes
+        most = limit if form is None else MOST_FORMAT_BYTES
         if status.st_size > most:
             raise UnreadableError("too_large", f"expected at most {most} bytes, found {status.st_size}")
         data = head + file.read(max(0, limit + 1 - len(head)))
