@@ -19,7 +19,7 @@ from weft.settings import load_settings
 collect_ignore = ["support/code_trees"]  # trees that tests index, with tests of their own
 
 # How long one example takes says more about what else the machine does than about the code.
-hypothesis.settings.register_profile("weft", deadline=None, max_examples=40)
+hypothesis.settings.register_profile("weft", deadline=None, max_examples=20)
 hypothesis.settings.register_profile("long", deadline=None, max_examples=100)
 hypothesis.settings.register_profile("check", deadline=None, max_examples=6, stateful_step_count=15)
 hypothesis.settings.load_profile("weft")

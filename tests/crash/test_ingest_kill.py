@@ -108,6 +108,7 @@ def kill_drivers(source: Path, folder: Path, undisturbed: tuple[IndexOutcome, in
 
 
 @pytest.mark.crash
+@pytest.mark.slow
 def test_a_driver_killed_anywhere_leaves_old_or_new(
     source: Path, undisturbed: tuple[IndexOutcome, int], tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def test_taking_over_that_was_killed_is_finished_and_not_done_twice(
     assert night.catalog.live.evidence() == FIRST_DAY + SECOND_DAY + THIRD_DAY
 
 
+@pytest.mark.slow
 def test_taking_over_comes_after_a_killed_night(
     root: Path, night: Night, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

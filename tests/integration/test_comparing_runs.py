@@ -127,6 +127,7 @@ def test_every_feature_is_switched_off_in_turn(dataset: Path, store: Path, capsy
     assert "learned weights (priors alone)" not in effects
 
 
+@pytest.mark.slow
 def test_one_table_compares_an_encoder_another_and_both(
     dataset: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,7 @@ def found(catalog: Catalog, encoder: DirectionEncoder) -> RankedResult:
     return next(one for one in results if one.uris[0] == TARGET)
 
 
+@pytest.mark.slow
 def test_what_more_leads_to_from_one_generation_to_the_next_gains_momentum(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

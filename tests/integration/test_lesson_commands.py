@@ -194,6 +194,7 @@ def test_half_an_emoji_in_a_transcript_costs_nothing_but_itself(agents: Agents, 
     agents.await_("list", until=lambda printed: "reboot the ledger" in printed and "voucher service" in printed)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> None:
     """LES-3, LES-10: what was contradicted stays retired when it is said again, and its sayer learns of it."""
@@ -271,6 +272,7 @@ def test_a_person_merges_what_agrees_and_keeps_apart_what_does_not(agents: Agent
     assert believed() == before
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_what_is_imported_is_exported_and_what_is_no_lesson_is_named(agents: Agents, tmp_path: Path) -> None:
     """LES-1, LES-10: by line, and nothing else stops."""

@@ -40,6 +40,8 @@ SOURCES = [ROOT / "pipelines" / "weft" / "learning" / "pooling"]
 NO_PROBES = "consolidation.calibration.probes=''"
 """They ask a store what it has no answer to, which is another matter."""
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:

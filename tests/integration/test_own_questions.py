@@ -36,6 +36,8 @@ SOURCES = [
     ROOT / "pipelines" / "weft" / "learning" / "pooling",
 ]
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:

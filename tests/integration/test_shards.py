@@ -114,7 +114,13 @@ def answers(catalog: Catalog, questions: Sequence[str]) -> list[list[tuple[str, 
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("nfcorpus", "exact"), ("cosqa", "exact"), ("scifact", "ivfpq"), ("cacm", "ivfpq")]
+    ("name", "kind"),
+    [
+        ("nfcorpus", "exact"),
+        pytest.param("cosqa", "exact", marks=pytest.mark.slow),
+        pytest.param("scifact", "ivfpq", marks=pytest.mark.slow),
+        ("cacm", "ivfpq"),
+    ],
 )
 def test_answers_are_the_same_for_any_number_of_shards(name: str, kind: str, tmp_path: Path, data_root: Path) -> None:
     """SCL-6, SCL-7, SCL-8, SCL-9: the same contents in order, scores within 1e-6, from 1 to 8 shards of any parts."""

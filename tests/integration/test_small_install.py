@@ -32,6 +32,7 @@ def ran(*arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run([*BASE, *arguments], cwd=ROOT, input=text, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_base_searches(store: Path) -> None:
     """OPS-8a: without PyTorch, Ray and MLflow a store is searched, and looked at."""
     found = ran("search", "yellow fruit that grows in the tropics", "--json", "--store", str(store))

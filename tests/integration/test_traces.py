@@ -73,6 +73,7 @@ def collecting() -> Iterator[Collector]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_search_and_an_event_can_be_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """OPS-10: a request with its stages below the caller's span; an event from its producer to belief; JSON logs."""
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "200")

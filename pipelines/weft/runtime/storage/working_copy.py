@@ -126,7 +126,7 @@ def replace_table(root: Path, name: str, change: Callable[[bytes | None], bytes]
 def _marked(root: Path) -> Mapping[str, str] | None:
     try:
         marked: Mapping[str, str] = json.loads((root / MARKER).read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, PermissionError):  # who may not read it is told by what is read next
         return None
     return marked
 
