@@ -50,6 +50,7 @@ def test_the_child_reads_what_this_process_reads(tmp_path: Path, parser: Parser)
     assert read(CORPUS, settings, parser) == list(read_source(CORPUS, settings.ingest, domain=None))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_a_hostile_file_costs_itself_alone(tmp_path: Path, parser: Parser) -> None:
     """ING-3: what takes time or memory without end ends with a reason, after the documents that came before it."""

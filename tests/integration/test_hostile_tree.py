@@ -132,6 +132,7 @@ NOTED = {"parser_timeout", "parser_memory", "parser_crashed", "bad_front_matter"
 IN_SHORT = ("calls.py", "parens.c", "brackets.md", "lists.md", "front.md", "deep.json", "laughs.yaml", "one_line.txt")
 
 
+@pytest.mark.slow
 def test_bombs_are_cut_into_windows_and_good_files_properly(tmp_path: Path) -> None:
     """ING-3: parsers that do not come to an end are ended, whatever the order; every file is indexed."""
     root = tmp_path / "tree"

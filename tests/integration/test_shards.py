@@ -119,7 +119,7 @@ def answers(catalog: Catalog, questions: Sequence[str]) -> list[list[tuple[str, 
         ("nfcorpus", "exact"),
         pytest.param("cosqa", "exact", marks=pytest.mark.slow),
         pytest.param("scifact", "ivfpq", marks=pytest.mark.slow),
-        ("cacm", "ivfpq"),
+        pytest.param("cacm", "ivfpq", marks=pytest.mark.slow),
     ],
 )
 def test_answers_are_the_same_for_any_number_of_shards(name: str, kind: str, tmp_path: Path, data_root: Path) -> None:
