@@ -115,7 +115,8 @@ def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[st
     """What searches of a staged generation say about it, where that is asked for."""
     if plan.describe is None:
         return {}
-    (facts,) = executor.tasks(plan.describe, [staged])
+    on_gpu = any(one.device == CUDA for one in plan.encoders)
+    (facts,) = executor.tasks(plan.describe, [staged], gpus=float(on_gpu))
     return {**facts, DESCRIBED: 1.0}
 
 
