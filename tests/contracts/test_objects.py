@@ -186,7 +186,11 @@ def test_a_late_list_hides_nothing_from_who_knows_a_name(s3: S3Server, remote: R
 
 
 def test_what_is_wrong_with_an_address_is_said(s3: S3Server) -> None:
+    """SCL-3, OPS-15: by the server's own code and words, and not by its markup."""
     with pytest.raises(ConfigurationError, match="s3://, gs://, az://"):
         objects_at("ftp://somewhere/else")
-    with pytest.raises(StoreError, match="credentials"):
-        RemoteObjects("s3://no-such-bucket-here/prefix").put("a", b"1")
+    absent = RemoteObjects("s3://no-such-bucket-here/prefix")
+    with pytest.raises(StoreError, match=r"found: NoSuchBucket: The specified bucket does not exist: .*credentials"):
+        absent.put("a", b"1")
+    with pytest.raises(StoreError, match=r"found: NoSuchBucket: "):
+        absent.list("")

@@ -7,6 +7,7 @@ and whoever is told that another came first, or nothing, looks whether that othe
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -131,8 +132,11 @@ class RemoteObjects:
         try:
             yield
         except (exceptions.BaseError, FileNotFoundError) as error:  # the latter where there is no bucket
-            first = next(iter(str(error).splitlines()), "")
-            raise StoreError(f"{self.url}: expected to read and write {key}, found: {first}: {_HELP}") from error
+            text = str(error)
+            stated = _STATED.search(text)  # by S3 and what speaks as it does; the client's own words take lines
+            reason = f"{stated[1]}: {stated[2].rstrip('.')}" if stated else next(iter(text.splitlines()), "")
+            raise StoreError(f"{self.url}: expected to read and write {key}, found: {reason}: {_HELP}") from error
 
 
+_STATED = re.compile(r"<Code>([^<]+)</Code>\s*<Message>([^<]+)</Message>")
 _HELP = "look at the address, at the network, and at the credentials in the environment and what they permit"
