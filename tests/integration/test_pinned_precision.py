@@ -96,6 +96,7 @@ def test_another_processor_finds_and_adds_the_same(
     assert pins(tmp_path / "store") == [expected, expected]
 
 
+@pytest.mark.slow
 def test_workers_on_different_processors_make_one_precision(tmp_path: Path, processor: Processor, source: Path) -> None:
     """ARC-9: the driver chooses; each unit is computed elsewhere, and the generation is that of one processor."""
 

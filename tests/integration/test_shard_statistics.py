@@ -23,7 +23,7 @@ from weft.settings import load_settings
 
 FIELD = "contents"
 BOUNDS = (0, 60, 400, 1_100, 2_400)  # four shards, uneven
-QUERIES = 300
+QUERIES = 60
 DEPTH = 50
 _SEARCH, _INDEX = "org.apache.lucene.search.", "org.apache.lucene.index."
 

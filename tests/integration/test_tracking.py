@@ -186,6 +186,7 @@ with tracking.run("calibration", "night", {}):
 """
 
 
+@pytest.mark.slow
 def test_a_database_is_made_by_one_of_those_that_come_at_once(tmp_path: Path) -> None:
     """OPS-15, OPS-7: a first night and updaters that follow what it records."""
     command = [sys.executable, "-c", _FIRST_USE, str(tmp_path)]

@@ -70,10 +70,12 @@ class Fleet:
         cluster = ("--set", f"cluster.address={self.address}", "--json")
         return self.driver.run(sys.executable, "-m", f"jobs.{name}", *arguments, *cluster)
 
-    def ingest(self, source: Path, store: Path, encoder: str) -> subprocess.CompletedProcess[str]:
+    def ingest(
+        self, source: Path, store: Path, encoder: str, *assignments: str
+    ) -> subprocess.CompletedProcess[str]:
         """A run with models made of words, started on the first host."""
         program = ("-m", "tests.support.ingest_process", "joined")
-        return self.driver.run(sys.executable, *program, source, store, self.address, encoder)
+        return self.driver.run(sys.executable, *program, source, store, self.address, encoder, *assignments)
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,20 @@ def test_a_source_on_one_host_stops_the_run(fleet: Fleet, disks: Path) -> None:
     assert "beta" in done.stderr
     assert str(disks / "tree") in done.stderr
     assert contents(fleet.store) == before
+
+
+def test_a_source_on_one_host_is_read_there(fleet: Fleet, disks: Path, tmp_path: Path) -> None:
+    """SCL-2: with `ingest.here` all is read on the host that listed it, whatever lies there elsewhere; others embed."""
+    tree = a_tree(fleet.driver.own_disk)
+    a_tree(fleet.other.own_disk, files=1)
+    store = fleet.hosts.folder / "read here" / "store"
+    done = fleet.ingest(disks / "tree", store, TWO_HOSTS, "ingest.here=true", "ingest.pools.readers=1")
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert sorted(path.name for path in (store.parent / "hosts").iterdir()) == ["alpha", "beta"]
+    plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
+    alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert report == {"content_hash": alone.content_hash, "documents": alone.documents}
 
 
 def test_a_source_that_is_another_one_elsewhere_stops_the_run(fleet: Fleet, disks: Path) -> None:

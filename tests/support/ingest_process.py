@@ -79,10 +79,10 @@ def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
     return workers
 
 
-def on_cluster_at(address: str, source: Path, store: Path, encoder: str) -> IndexOutcome:
+def on_cluster_at(address: str, source: Path, store: Path, encoder: str, *assignments: str) -> IndexOutcome:
     """A run on a cluster that is there already, with one kind of actors."""
     connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
-    plan = a_plan(source, store, encoder=encoder)
+    plan = a_plan(source, store, *assignments, encoder=encoder)
     return ingest(plan, Catalog(store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
 
 
@@ -131,8 +131,8 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "nodes": left}) + "\n")
         return
     if kind == "joined":
-        address, encoder = numbers
-        outcome = on_cluster_at(address, source_place(source), place_of(store), encoder)
+        address, encoder, *assignments = numbers
+        outcome = on_cluster_at(address, source_place(source), place_of(store), encoder, *assignments)
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "documents": outcome.documents}) + "\n")
         return
     if kind == "memory":

@@ -409,9 +409,13 @@ class Catalog:
         remove_copies(self.root / COPIES_FOLDER, removed)
         return removed
 
-    def open_live(self) -> Generation:
-        """Open the live generation, verified; where it is damaged, the one before it, with a warning."""
-        return self._first_whole(partial(open_generation, copies=self.root / COPIES_FOLDER))
+    def open_live(self, *, verify: bool = True) -> Generation:
+        """Open the live generation; where it is damaged, the one before it, with a warning.
+
+        Args:
+            verify: Compare every file with its hash first; who only names contents does without.
+        """
+        return self._first_whole(partial(open_generation, verify=verify, copies=self.root / COPIES_FOLDER))
 
     def verified_live(self) -> GenerationId:
         """The generation that `open_live` would open, verified: it may be opened without comparing again."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +37,30 @@ class Generation:
     """All indexes of one generation; row i means the same content in each. Shared by threads, never changed."""
 
     def __init__(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        chunks: ChunkStore,
-        lexical: LexicalIndex,
-        dense: Mapping[str, DenseIndex],
-        *,
-        graph: Graph | None = None,
-        impacts: Any = None,
+        self, folder: Path, manifest: Manifest, chunks: ChunkStore, dense: Mapping[str, DenseIndex], graph: Graph | None
     ) -> None:
         self.folder = folder
         self.manifest = manifest
         self.chunks = chunks
-        self.lexical = lexical
         self._dense = dict(dense)
         self._graph = graph
-        self._impacts = impacts
         folders = {name: encoder_folders(folder, name) for name in dense}
         self._tokens = {name: TokenStore(*each) for name, each in folders.items() if has_tokens(each[0])}
+
+    @cached_property
+    def lexical(self) -> LexicalIndex:
+        """The words; opened when first asked for, since whoever only names contents needs no Java."""
+        with _whole(self.manifest):
+            folders = [shard / LUCENE_FOLDER for shard in shards_of(self.folder)]
+            return LexicalIndex(folders, self.manifest.lexical, rows=len(self.chunks))
+
+    @cached_property
+    def _impacts(self) -> Any:
+        if not self.manifest.weighed_with:
+            return None
+        opener = importlib.import_module(IMPACTS_MODULE)
+        with _whole(self.manifest):
+            return opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards_of(self.folder)], rows=len(self.chunks))
 
     @property
     def contents(self) -> Sequence[ContentHash]:
@@ -105,9 +112,8 @@ class Generation:
         """Release files and memory; searches still running must have ended."""
         if self._graph is not None:
             self._graph.close()
-        if self._impacts is not None:
-            self._impacts.close()
-        self.lexical.close()
+        for opened in filter(None, map(self.__dict__.get, ("_impacts", "lexical"))):
+            opened.close()
         self.chunks.close()
 
 
@@ -115,22 +121,22 @@ def open_generation(folder: Path, *, verify: bool = True, copies: Path | None = 
     """Open a generation, perhaps with a folder of decoded copies that processes share."""
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     tables = None if copies is None else TableCopies(copies, manifest.id)
-    shards = shards_of(folder)
-    try:
+    with _whole(manifest):
         chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
-        lexical = LexicalIndex([shard / LUCENE_FOLDER for shard in shards], manifest.lexical, rows=len(chunks))
         dense = {name: open_dense(encoder_folders(folder, name), facts) for name, facts in manifest.dense.items()}
-        impacts: Any = None
-        if manifest.weighed_with:
-            opener = importlib.import_module(IMPACTS_MODULE)
-            impacts = opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards], rows=len(chunks))
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
-    except FileNotFoundError as error:
-        raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
     for name, index in dense.items():
         if len(index) != len(chunks):
             raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
-    return Generation(folder, manifest, chunks, lexical, dense, graph=graph, impacts=impacts)
+    return Generation(folder, manifest, chunks, dense, graph)
+
+
+@contextmanager
+def _whole(manifest: Manifest) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
 
 
 def encoder_folders(generation: Path, encoder: str) -> list[Path]:

@@ -98,9 +98,12 @@ def ingest(
         reporter.enter(f"{first.generation} answers by words until vectors are there; begun again with them")
     weighing = weighing_of(plan, models)
 
-    # Nothing is changed before every host is known to see the sources and the store.
+    # Nothing is changed before every host that reads is known to see the sources, and all of them the store.
+    guarding = executor.on_other_hosts
+    if plan.ingest.here:
+        executor = replace(executor, on_other_hosts=lambda _: ())
     require_sources(listing.items, executor)
-    guard = catalog.claim(executor.on_other_hosts)
+    guard = catalog.claim(guarding)
     catalog.clean_leftovers()
 
     base = Base.of(catalog, full=plan.full)
@@ -229,7 +232,8 @@ def changed_units(
     starts = range(0, len(units), _UNITS_COMPARED)
     tasks = [_Task(units[start : start + _UNITS_COMPARED], reading, parts) for start in starts]
     # One task alone is done before a worker for it would have started.
-    results = executor.tasks(_compare, tasks) if len(tasks) > 1 else map(_compare, tasks)
+    here = reading.ingest.here
+    results = executor.tasks(_compare, tasks, here=here) if len(tasks) > 1 else map(_compare, tasks)
     changed: list[Unit] = []
     new = NewWork()
     for task, result in zip(tasks, results, strict=True):
@@ -258,7 +262,8 @@ def compute(
 
 def _in_one_task(rows: Sequence[pa.Table], stages: Sequence[Stage], executor: Executor) -> Generator[pa.Table]:
     if rows:
-        for made in executor.tasks(run_through, [(rows, stages)], gpus=min(1.0, sum(stage.gpus for stage in stages))):
+        gpus, here = min(1.0, sum(stage.gpus for stage in stages)), any(stage.here for stage in stages)
+        for made in executor.tasks(run_through, [(rows, stages)], gpus=gpus, here=here):
             yield from made
 
 

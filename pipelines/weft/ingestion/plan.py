@@ -278,7 +278,8 @@ def stages_of(
             staffed.append(_Staffed(step, gpus, pools.gpus_each) if device == CUDA else _Staffed(step, actors))
     last = staffed.pop()
     writing = replace(last, step=(WritePart, (parts,)))
-    return _joined([*staffed, replace(last, actors=0), writing], pools.cpus_each)
+    first, *others = _joined([*staffed, replace(last, actors=0), writing], pools.cpus_each)
+    return [replace(first, here=plan.ingest.here), *others]
 
 
 @dataclass(frozen=True, slots=True)

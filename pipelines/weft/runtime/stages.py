@@ -36,6 +36,7 @@ class Stage:
     actors: int  # how many work side by side
     cpus: float  # logical CPUs that each of them holds
     gpus: float = 0.0  # and logical GPUs: below 1 where several stages share each
+    here: bool = False  # whether they work on the host of whoever asks alone
 
 
 def stream_here(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa.Table]:
@@ -58,8 +59,10 @@ def _through(workers: Sequence[Worker], batch: pa.Table) -> pa.Table:
 class RunTasks(Protocol):
     """Runs a function on tasks, like `map`."""
 
-    def __call__(self, run: Callable[[Any], Any], tasks: Sequence[Any], *, gpus: float = 0.0) -> Iterable[Any]:
-        """Results in the order of the tasks, each of which holds so many logical GPUs while it runs."""
+    def __call__(
+        self, run: Callable[[Any], Any], tasks: Sequence[Any], *, gpus: float = 0.0, here: bool = False
+    ) -> Iterable[Any]:
+        """Results in the order of the tasks, each of which holds so many logical GPUs; all on this host with `here`."""
         ...
 
 
@@ -94,8 +97,8 @@ class Executor:
             made = [replace(stage, worker=functools.partial(_made, guard, stage.worker)) for stage in stages]
             return self.stream(batches, made)
 
-        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterable[Result]:
-            return self.tasks(functools.partial(_run, guard, run), tasks, gpus=gpus)
+        def tasks(run: Callable[[Task], Result], tasks: Sequence[Task], **options: Any) -> Iterable[Result]:
+            return self.tasks(functools.partial(_run, guard, run), tasks, **options)
 
         return replace(self, stream=stream, tasks=tasks)
 
@@ -110,7 +113,7 @@ def _run(guard: Guard, run: Callable[[Task], Result], task: Task) -> Result:
     return run(task)
 
 
-def _tasks_here(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterable[Result]:  # noqa: ARG001
+def _tasks_here(run: Callable[[Task], Result], tasks: Sequence[Task], **_: Any) -> Iterable[Result]:
     return map(run, tasks)
 
 
@@ -137,7 +140,7 @@ def in_threads(count: int) -> Executor:
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterable[Result]:  # noqa: ARG001
+    def tasks(run: Callable[[Task], Result], tasks: Sequence[Task], **_: Any) -> Iterable[Result]:
         pool = ThreadPoolExecutor(count, "index")
         results = pool.map(run, tasks)
         pool.shutdown(wait=False)

@@ -48,7 +48,7 @@ FIRST_DEATHS = 3
 """Processes in a row that may end before they are ready; then the service says why, and tries again more slowly."""
 
 _AGAIN_S = 30.0
-_PRELOADED = ("weft.service.worker", "weft.embedding.encoders.encoder", "weft.embedding.encoders.int8_models", "pandas")
+_PRELOADED = ("weft.service.worker", "weft.embedding.encoders.encoder", "weft.embedding.encoders.int8_models")
 """What every search process imports: imported once, in the process that they are forked from, it lies there once."""
 
 

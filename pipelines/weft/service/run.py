@@ -20,6 +20,7 @@ from weft.app.stated_events import StatedEvents
 from weft.client.announced import PLACE, Announced
 from weft.domain.errors import ConfigurationError
 from weft.feedback.events.producer import FeedbackProducer
+from weft.runtime.arrow import leave_pandas_out
 from weft.runtime.kafka.writer import KafkaPublisher
 from weft.runtime.storage.files import write_atomically
 from weft.runtime.storage.stored_answers import StoredAnswers
@@ -52,6 +53,7 @@ def serve(
             "WEFT_TOKENS"
         )
     _raise_file_limit()
+    leave_pandas_out()
     with ExitStack() as undo:
         listening = undo.enter_context(closing(_listening(host, port)))
         port = listening.getsockname()[1]

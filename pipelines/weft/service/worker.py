@@ -34,6 +34,7 @@ from weft.retrieval.answer.trace import gap_line
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
 from weft.runtime.logs import is_json, json_handler
+from weft.runtime.arrow import leave_pandas_out
 from weft.runtime.process import PeriodicCollection, release_freed_memory, share_arenas, uncollected
 from weft.runtime.storage.stored_answers import StoredAnswers
 from weft.settings import Settings
@@ -306,6 +307,7 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
         signal.signal(number, signal.SIG_IGN)
     root = Path(settings.storage.root)
     share_arenas(ARENAS)
+    leave_pandas_out()
     pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own keeps four times of what is used for later
     with ExitStack() as undo:
         if is_json():

@@ -27,6 +27,7 @@ from weft.evaluation.queries.writer import QueryLog
 from weft.feedback.settings import WITHOUT_KEY
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
+from weft.runtime.arrow import leave_pandas_out
 from weft.runtime.storage.files import text_lines
 from weft.settings import Settings
 
@@ -38,6 +39,7 @@ def searched(settings: Settings, requests: Sequence[Query]) -> Sequence[Answer]:
     """Answers, noted in the query log."""
     warn_of_depth(requests, settings.retrieval.depth)
     most = max(settings.retrieval.understanding.router.limits.values())
+    leave_pandas_out()
     wanted = [replace(each, k=most) if each.adaptive else each for each in requests]
     with (
         # A session's queries follow one another, each in the light of those before it: that is done here.
@@ -139,6 +141,7 @@ class AskedSearcher:
 def opened_searcher(options: CommonOptions, bootstrap: str | None, open_: ExitStack) -> AskedSearcher:
     """What answers without a service, and tells a broker where one is named."""
     settings = options.settings(bootstrap=bootstrap)
+    leave_pandas_out()
     searcher = open_.enter_context(opened(settings))
     producer = None if bootstrap is None else open_.enter_context(closing(connected(settings)))
     log = open_.enter_context(QueryLog(Path(settings.storage.root), settings.query_log))

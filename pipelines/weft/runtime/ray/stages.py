@@ -47,6 +47,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
             compute=ray.data.ActorPoolStrategy(size=min(stage.actors, len(batches))),
             num_cpus=stage.cpus,
             num_gpus=stage.gpus,
+            **_placed(here=stage.here),
         )
     try:
         with closing(iter(dataset.iter_batches(batch_size=1, batch_format="pyarrow", prefetch_batches=0))) as made:
@@ -57,8 +58,10 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
         raise remote_cause(error, _EXPLAINED) from error
 
 
-def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0) -> Iterator[Result]:
-    """Run a function on every task, side by side on the cluster; results in the order of the tasks, like `map`.
+def run_tasks(
+    run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0, here: bool = False
+) -> Iterator[Result]:
+    """Run a function on every task, side by side on the cluster or on this host; results in the order of the tasks.
 
     Each task holds `gpus` logical GPUs, and Ray shows it no others. One that holds none sees every GPU of its node,
     and has to be told to leave them alone.
@@ -67,8 +70,15 @@ def run_tasks(run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: flo
     def on_a_worker(task: Task) -> Result:
         return run(task)
 
-    remote = ray.remote(max_retries=_TASK_RETRIES, num_gpus=gpus)(on_a_worker)
+    remote = ray.remote(max_retries=_TASK_RETRIES, num_gpus=gpus, **_placed(here=here))(on_a_worker)
     return _results([remote.remote(task) for task in tasks])
+
+
+def _placed(*, here: bool) -> dict[str, Any]:
+    """What has Ray place a worker on this host, or wherever there is room."""
+    if not here:
+        return {}
+    return {"scheduling_strategy": NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)}
 
 
 def _results(pending: Sequence[Any]) -> Iterator[Any]:
