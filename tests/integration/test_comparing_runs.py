@@ -50,6 +50,7 @@ def evaluated(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[st
     return summary
 
 
+@pytest.mark.slow
 def test_configurations_and_run_files_compare_in_any_combination(
     dataset: Path, store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

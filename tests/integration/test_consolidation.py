@@ -152,6 +152,7 @@ def test_a_version_is_promoted_and_rolled_back_by_a_command(
     assert night.catalog.learned.read(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY  # nothing waits any more
 
 
+@pytest.mark.slow
 def test_the_priors_are_a_version_to_roll_back_to(root: Path, night: Night, capsys: pytest.CaptureFixture[str]) -> None:
     """CON-9, CON-7a: v000000 is registered and listed, the command and the UI make it live, and what is streamed after
     the newest cut counts on, as after any other roll-back; the next night builds on it.
@@ -201,6 +202,7 @@ def test_a_refused_version_leaves_no_trace(root: Path, night: Night, capsys: pyt
     assert night.catalog.learned.read(go(night)["learned"]).evidence == FIRST_DAY + THIRD_DAY
 
 
+@pytest.mark.slow
 def test_a_version_that_the_registry_lost_is_promoted_from_the_store(root: Path, night: Night) -> None:
     """OPS-15, CON-9: it is registered with its files, and no later night takes that decision back."""
     stream(root, 0, FIRST_DAY)
@@ -234,6 +236,7 @@ def test_a_night_restores_its_deleted_experiment_and_publishes(root: Path, night
     assert the_ui(night).get_run(summary["run"]).info.experiment_id == deleted
 
 
+@pytest.mark.slow
 def test_the_night_after_a_doubtful_one_keeps_its_evidence(root: Path, night: Night) -> None:
     """CON-9: a night that waits is neither lost nor counted twice by the next."""
     stream(root, 0, FIRST_DAY)

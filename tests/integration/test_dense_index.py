@@ -72,6 +72,7 @@ def test_quantisers_are_trained_once(stored: np.ndarray, built: tuple[Path, Dens
     assert np.array_equal(_centroids(before), _centroids(after))
 
 
+@pytest.mark.slow
 def test_quantisers_that_do_not_serve_any_more_are_trained_anew(stored: np.ndarray, tmp_path: Path) -> None:
     """ING-22: the health guard measures recall at every build; another kind of vectors asks for other quantisers."""
     flat = stored.copy()
@@ -153,6 +154,7 @@ def test_ties_go_by_row_and_missing_places_are_padded() -> None:
     assert cosines.tolist() == [[1.0, 1.0, 1.0, 1.0, 1.0, -1.0, -1.0]]
 
 
+@pytest.mark.slow
 def test_a_target_out_of_reach_leaves_search_exact(stored: np.ndarray, tmp_path: Path) -> None:
     """ING-22: where no effort reaches the target, recall wins over speed."""
     rng = np.random.default_rng(5)

@@ -32,7 +32,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tree = folder / "pipelines" / "weft"
     for package in COPIED:
         shutil.copytree(
-            REPOSITORY / "pipelines" / "weft" / package, tree / package, ignore=shutil.ignore_patterns("*.pyc", "formats")
+            REPOSITORY / "pipelines" / "weft" / package,
+            tree / package,
+            ignore=shutil.ignore_patterns("*.pyc", "formats"),
         )
     (tree / "__init__.py").write_text('"""Packages."""\n')
     (tree / "guide.md").write_text("# Guide\n\nAda Lovelace says: read [the plan](ingestion/plan.py).\n")

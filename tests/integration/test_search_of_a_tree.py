@@ -173,6 +173,7 @@ hostile = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(hostile, st.booleans(), st.sampled_from(Repeats))
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_nothing_that_is_asked_raises_or_loses_a_channel(

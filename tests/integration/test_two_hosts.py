@@ -70,9 +70,7 @@ class Fleet:
         cluster = ("--set", f"cluster.address={self.address}", "--json")
         return self.driver.run(sys.executable, "-m", f"jobs.{name}", *arguments, *cluster)
 
-    def ingest(
-        self, source: Path, store: Path, encoder: str, *assignments: str
-    ) -> subprocess.CompletedProcess[str]:
+    def ingest(self, source: Path, store: Path, encoder: str, *assignments: str) -> subprocess.CompletedProcess[str]:
         """A run with models made of words, started on the first host."""
         program = ("-m", "tests.support.ingest_process", "joined")
         return self.driver.run(sys.executable, *program, source, store, self.address, encoder, *assignments)
