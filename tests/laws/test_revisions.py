@@ -106,7 +106,7 @@ def test_what_became_of_texts_is_what_comparing_all_of_them_says(
     assert found == pytest.approx(by_hand(before, after))
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(10))
 @given(corpora=st.lists(_CORPUS, min_size=2, max_size=4))
 def test_overlaps_multiply_from_generation_to_generation(corpora: list[list[str]]) -> None:
     """ARC-4: what a text became, step by step; nothing of a text that is there, nor below the bound."""
@@ -133,7 +133,7 @@ _PAGES = st.dictionaries(_PLACE, _TEXT, max_size=5)
 DAYS = 2
 
 
-@settings(max_examples=examples(30))
+@settings(max_examples=examples(10))
 @given(generations=st.lists(_PAGES, min_size=2, max_size=5))
 def test_places_that_are_gone_keep_what_stood_there_last(generations: list[dict[tuple[str, str], str]]) -> None:
     """LRN-23, ARC-4: of every generation that is recent enough, until the place is back."""

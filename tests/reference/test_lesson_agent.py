@@ -12,6 +12,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import pytest
+
 from tests.support.feedback_events import SETTINGS, lesson_added
 from tests.support.lesson_words import believed
 from tests.support.lessons import labelled
@@ -54,6 +56,7 @@ def made(situations: Sequence[Situation], finder: LessonFinder, taught: Mapping[
     return mistakes
 
 
+@pytest.mark.slow
 def test_repeats_halve_after_one_correction_and_others_stay() -> None:
     """LES-6, LES-8: of twenty new mistakes, among thirty others of which it learned before or never."""
     learnable = list(islice(filter(correction, SITUATIONS), 50))

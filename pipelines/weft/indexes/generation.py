@@ -60,7 +60,8 @@ class Generation:
             return None
         opener = importlib.import_module(IMPACTS_MODULE)
         with _whole(self.manifest):
-            return opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards_of(self.folder)], rows=len(self.chunks))
+            folders = [shard / IMPACTS_FOLDER for shard in shards_of(self.folder)]
+            return opener.ImpactIndex(folders, rows=len(self.chunks))
 
     @property
     def contents(self) -> Sequence[ContentHash]:

@@ -33,8 +33,8 @@ from weft.indexes.chunk_store import ChunkStore
 from weft.retrieval.answer.trace import gap_line
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
-from weft.runtime.logs import is_json, json_handler
 from weft.runtime.arrow import leave_pandas_out
+from weft.runtime.logs import is_json, json_handler
 from weft.runtime.process import PeriodicCollection, release_freed_memory, share_arenas, uncollected
 from weft.runtime.storage.stored_answers import StoredAnswers
 from weft.settings import Settings

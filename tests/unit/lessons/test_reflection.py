@@ -25,10 +25,13 @@ def reflected(reflector: HearingReflector, episode: dict[str, Any]) -> Reflectio
     return reflector.reflect(list(steps_of(episode)), injected)
 
 
-def test_nothing_injected_is_extracted_again_and_no_planted_secret_is_stored(reflector: HearingReflector) -> None:
+@pytest.mark.parametrize("nth", [pytest.param(1, marks=pytest.mark.slow), 10])
+def test_nothing_injected_is_extracted_again_and_no_planted_secret_is_stored(
+    reflector: HearingReflector, nth: int
+) -> None:
     """LES-6: in any of 200 episodes, half of them without a lesson; of few of these one is proposed."""
-    episodes = [*labelled("episodes", held_out=True), *labelled("episodes", held_out=False)]
-    assert len(episodes) >= 200
+    episodes = [*labelled("episodes", held_out=True), *labelled("episodes", held_out=False)][::nth]
+    assert len(episodes) >= 200 // nth
     secrets = falsely = without = 0
     for episode in episodes:
         found = reflected(reflector, episode)
@@ -41,8 +44,8 @@ def test_nothing_injected_is_extracted_again_and_no_planted_secret_is_stored(ref
         if "expected" not in episode:
             without += 1
             falsely += bool(found.proposals)
-    assert secrets >= 15
-    assert without >= 100
+    assert secrets >= 15 // nth
+    assert without >= 100 // nth
     assert falsely <= 0.15 * without
 
 
