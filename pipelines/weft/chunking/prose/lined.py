@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -21,6 +20,7 @@ from weft.chunking.prose.outline import (
     Heading,
     Outline,
     Span,
+    inside,
     merged,
 )
 from weft.chunking.prose.sections import chunk_outline
@@ -53,12 +53,12 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
     reader = _Reader(source, rules)
     blocks = reader.blocks()
     code = reader.code
-    matches = [match for match in rules.inline.finditer(source) if not _inside(code, match.start())]
+    matches = [match for match in rules.inline.finditer(source) if not inside(code, match.start())]
     spans = merged(source, [*reader.marks, *(span for match in matches for span in _around(match))])
     instead = {
         span: text
         for span, text in _apart(reader.signs(source))
-        if not _inside(code, span[0]) and not _inside(spans, span[0])
+        if not inside(code, span[0]) and not inside(spans, span[0])
     }
     anchors = [(match.start(), decoded(match[match.lastindex or 0])) for match in rules.anchors.finditer(source)]
     return Outline(
@@ -227,11 +227,6 @@ class _Reader:
 
     def _span(self, first: int, after: int) -> Span:
         return self._lines[first].start, self._lines[after - 1].end
-
-
-def _inside(spans: Sequence[Span], position: int) -> bool:
-    before = bisect_right(spans, position, key=lambda span: span[0]) - 1
-    return before >= 0 and position < spans[before][1]
 
 
 def _link(match: re.Match[bytes]) -> tuple[int, Link] | None:

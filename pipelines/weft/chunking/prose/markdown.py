@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +27,7 @@ from weft.chunking.prose.outline import (
     Outline,
     Span,
     fenced_equations,
+    inside,
     with_explanations,
 )
 from weft.chunking.prose.rst import rst_outline
@@ -61,7 +61,7 @@ def fence_head(source: bytes, start: int, end: int) -> Iterator[Head]:
     elif directive == "table":
         yield from heads_of_lines(source, first, end, TABLES)
     else:
-        yield Head(first, end, decoded(_LINES.sub(b"", match[0]).strip()))
+        yield Head(first, end, decoded(_LINES.sub(b"", match["fence"] + match["info"]).strip()))
 
 
 def line_options(source: bytes, start: int, end: int) -> Iterator[Span]:
@@ -163,8 +163,7 @@ def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tu
     """Links to the files that a text takes in; examples in its code take in none."""
     code = sorted(literals)
     for at, path in included_files(source):
-        before = bisect_right(code, (at, len(source))) - 1
-        if before < 0 or code[before][1] <= at or code[before][0] == at:
+        if not inside(code, at) or any(at == start for start, _ in code):
             yield at, Link(LinkKind.REFERENCES, path)
 
 

@@ -7,7 +7,6 @@ what a text shows to its readers stays, and every mark is a span of the source, 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -15,7 +14,7 @@ from itertools import chain
 from weft.chunking.prose.heads.html import INLINE
 from weft.chunking.prose.html import character, separators
 from weft.chunking.prose.markdown_parser import BRACES, COMPONENT, DIRECTIVE
-from weft.chunking.prose.outline import Span, merged
+from weft.chunking.prose.outline import Span, inside, merged
 
 _ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'{}]{1,100}))"
 _TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
@@ -154,13 +153,8 @@ def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] 
     reader = _Reader(source)
     inner = chain.from_iterable(reader.prose(*span) for span in _between(source, code))
     spans = merged(source, [*further, *inner])
-    starts = [start for start, _ in spans]
     apart = separators(source, spans, reader.tags, tight=True)
-    outside = {
-        span: text
-        for span, text in reader.replaced.items()
-        if (at := bisect_right(starts, span[0])) == 0 or spans[at - 1][1] <= span[0]
-    }
+    outside = {span: text for span, text in reader.replaced.items() if not inside(spans, span[0])}
     return Marks(sorted([*spans, *outside]), {**apart, **{start: text for (start, _), text in outside.items()}})
 
 
