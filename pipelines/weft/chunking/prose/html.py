@@ -11,11 +11,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from urllib.parse import unquote
 
-from weft.chunking.prose.heads.html import INLINE, HtmlHeads, shown_text
+from weft.chunking.prose.heads.html import INLINE, HtmlHeads
 from weft.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -28,7 +29,7 @@ from weft.chunking.prose.outline import (
     Span,
     merged,
 )
-from weft.chunking.units.parsed import NamePositions
+from weft.chunking.units.parsed import NamePositions, SourceFacts
 from weft.chunking.units.splitting import decoded, encoded
 from weft.domain.links import Link, LinkKind
 
@@ -117,18 +118,27 @@ def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name
     main = _MAIN.search(source)
     reader.read(*(main.span("text") if main else (0, len(source))))
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
+    marks = sorted([*spans, *reader.replaced])
+    instead = {
+        **separators(source, spans, reader.tags),
+        **opened_fences(source, spans, reader.headed.fences),
+        **{start: text for (start, _), text in reader.replaced.items()},
+    }
+    facts = SourceFacts(marks=marks, instead=instead)
     return Outline(
-        blocks=reader.blocks,
+        blocks=[block if block.heading is None else _titled(block, facts, source) for block in reader.blocks],
         anchors=NamePositions.of(reader.anchors),
         links=NamePositions.of(reader.links),
         heads=reader.headed.heads,
-        marks=sorted([*spans, *reader.replaced]),
-        instead={
-            **separators(source, spans, reader.tags),
-            **opened_fences(source, spans, reader.headed.fences),
-            **{start: text for (start, _), text in reader.replaced.items()},
-        },
+        marks=marks,
+        instead=instead,
     )
+
+
+def _titled(block: Block, facts: SourceFacts, source: bytes) -> Block:
+    """A heading under the title that is shown of it; none where nothing is."""
+    title = " ".join(decoded(facts.shown(source, block.start, block.end)).split())
+    return replace(block, heading=replace(block.heading, title=title) if block.heading and title else None)
 
 
 def character(entity: bytes) -> bytes:
@@ -152,6 +162,7 @@ class _Reader:
         self._inked = False  # whether that has text already
         self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
         self._depth = 0  # of elements of that name
+        self._cell = ""  # what a heading stands in, of a table
         self._items: list[int] = []
 
     def read(self, first: int, last: int) -> None:
@@ -228,18 +239,20 @@ class _Reader:
         if self._start is None:
             self._start = token.start()
         if name in _HEADINGS or name in _LISTS or name in _WHOLE:
-            self._open, self._depth, self._inked = name, 1, True
+            self._open, self._depth, self._inked, self._cell = name, 1, True, ""
             self._items = []
         elif name == "hr":
             self._close(token.end())
 
     def _inside(self, token: re.Match[bytes], name: str, *, closes: bool) -> None:
         """Read a tag inside a heading, a list, a table or code."""
+        if name in _CELLS:
+            self._cell = "td" if closes else name
         if self._open in _HEADINGS and name in _HEADINGS and not closes:
             self._close(token.start())
             self._opened(token, name)
-        elif self._open in _LISTS and name in _HEADINGS and not closes:
-            self._close(token.start())  # a list of whole sections
+        elif (self._open in _LISTS or self._cell == "td") and name in _HEADINGS and not closes:
+            self._close(token.start())  # whole sections in a list, or in a table that lays out a page
             self._opened(token, name)
         elif name == self._open:
             self._depth += -1 if closes else 1
@@ -255,10 +268,8 @@ class _Reader:
         if start is None:
             return
         if opened in _HEADINGS:
-            title = shown_text(decoded(self._without_hidden(start, end)))
             anchor = self.anchors[-1][1] if self.anchors and self.anchors[-1][0] >= start else None
-            heading = Heading(_HEADINGS[opened], title, anchor)
-            self.blocks.append(Block(start, end, HEADING, heading=heading if title else None))
+            self.blocks.append(Block(start, end, HEADING, heading=Heading(_HEADINGS[opened], "", anchor)))
         elif opened in _LISTS:
             edges = [start, *self._items[1:], end]
             items = tuple(Block(first, last, PARAGRAPH) for first, last in pairwise(edges))
@@ -267,22 +278,6 @@ class _Reader:
             self.blocks.append(Block(start, end, WHOLE))
         else:
             self.blocks.append(Block(start, end, PARAGRAPH if inked else ANCHOR))
-
-    def _without_hidden(self, start: int, end: int) -> bytes:
-        """A span without what is not read."""
-        parts: list[bytes] = []
-        at = start
-        for first, last, name in self._tags_from(start):
-            if first < end and (name in _HIDDEN or not name or b"</" in self._source[first:last]):
-                parts.append(self._source[at : max(at, first)])
-                at = max(at, last)
-        return b" ".join([*parts, self._source[at:end]])
-
-    def _tags_from(self, start: int) -> Sequence[tuple[int, int, str]]:
-        index = len(self.tags)
-        while index and self.tags[index - 1][0] >= start:
-            index -= 1
-        return self.tags[index:]
 
     def _attributes(self, token: re.Match[bytes], name: str) -> None:
         if b"=" not in token["rest"]:
