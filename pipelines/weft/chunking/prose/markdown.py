@@ -11,9 +11,8 @@ from urllib.parse import unquote
 from markdown_it.token import Token
 
 from weft.chunking.prose.front import Front, description_in, front_of
-from weft.chunking.prose.heads.html import HtmlHeads
-from weft.chunking.prose.heads.lines import TABLES, heads_of_lines, lines_of, listed_head, options_end, outermost
-from weft.chunking.prose.html import TOKEN, opened_fences
+from weft.chunking.prose.heads import TABLES, heads_of_lines, lines_of, listed_head, options_end, outermost
+from weft.chunking.prose.html import TOKEN, HtmlHeads, opened_fences
 from weft.chunking.prose.markdown_marks import directive_body, included_files, markdown_marks
 from weft.chunking.prose.markdown_parser import directive_of, parsed
 from weft.chunking.prose.outline import (

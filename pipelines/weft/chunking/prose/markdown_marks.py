@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-from weft.chunking.prose.heads.html import INLINE
-from weft.chunking.prose.html import character, separators
+from weft.chunking.prose.html import INLINE, character, separators
 from weft.chunking.prose.markdown_parser import BRACES, COMPONENT, DIRECTIVE
 from weft.chunking.prose.outline import Span, inside, merged
 

@@ -6,18 +6,150 @@ Blocks are read line by line, each line once per depth: the reference parser giv
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from weft.chunking.prose.heads.lines import GRID, HEADER_END, Line, listed_head
-from weft.chunking.prose.outline import ANCHOR, HEADING, LIST, PARAGRAPH, WHOLE, Block, Heading, Outline, Span
-from weft.chunking.prose.rst_marks import Explicit, label_of, references_in, rst_marks, target_of
+from weft.chunking.prose.heads import GRID, HEADER_END, Line, listed_head
+from weft.chunking.prose.outline import (
+    ANCHOR,
+    HEADING,
+    LIST,
+    PARAGRAPH,
+    WHOLE,
+    Block,
+    Heading,
+    Outline,
+    Span,
+    inside,
+    joined,
+    merged,
+)
 from weft.chunking.prose.sections import chunk_outline
 from weft.chunking.units.parsed import Head, NamePositions
 from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
 from weft.domain.links import Link, LinkKind
+
+_TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
+_UNSEEN = re.compile(rb"\A\s*(?P<mark>(?::(?:orphan|nocomments|nosearch|tocdepth|no-[a-z-]+):[^\n]*\n?)+)")
+_BUILT_IN = frozenset({b"version", b"release", b"today"})
+# Text that a name stands for, a colon that announces a literal block, escapes; not in literal text or roles.
+_SIGN = re.compile(
+    rb"(?P<literal>``(?:[^`\n]|\n(?!\s*\n)|`(?!`)){1,500}``|:[\w:+.-]{1,60}:`[^`]{1,400}`)"
+    rb"|(?<![\w|`])\|(?P<name>[^\s|](?:[^|\n]{0,80}[^\s|])?)\|(?![\w|])"
+    rb"|(?<![\w-])(?P<directive>\.\.[ ]+[\w:+.-]{1,60}::)|(?P<ends>::)(?=[ \t\r]*\n[ \t\r]*\n)"
+    rb"|\\(?P<escaped>[\s!-/:-@\[-`{-~])"
+)
+# Lengths are bounded: each sign of a hostile page would read on to its end.
+_LINK = re.compile(
+    rb":(?P<role>[A-Za-z][\w.+:-]{0,60}):`(?P<named>[^`]{1,400})`"
+    rb"|(?<![`\w:])`(?P<phrase>[^`]{1,400})`(?P<refers>__?)?(?!\w)"
+    rb"|\[(?P<note>[#*\w.+:-]{1,80})\]_(?!\w)"
+    rb"|(?<![\w`:.|-])(?P<word>\w[\w.+-]{0,80})_(?![\w`_])"
+)
+_TITLED = re.compile(r"^(.*?)\s*<([^<>]+)>$", re.DOTALL)
+_ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
+_PLACES = frozenset({"ref", "numref", "term", "keyword", "option", "envvar", "token"})
+_FILES = frozenset({"doc", "download"})
+_SYMBOL = re.compile(
+    "func|meth|class|mod|attr|exc|data|obj|const|macro|type|struct|enum|member|any|var|cmember|decorator"
+)
+
+
+def _marks(
+    source: bytes, read: _Reader, references: Iterable[re.Match[bytes]]
+) -> tuple[list[Span], Mapping[int, bytes]]:
+    """Spans of marks, disjoint and in order; and what is shown in place of those that stand for a text."""
+    code = sorted(read.literals)
+    marks = [*read.marks, *(match.span("mark") for match in _UNSEEN.finditer(source))]
+    for match in references:
+        if not match["word"] or match["word"].lower() in read.named:  # a word may end so without pointing anywhere
+            marks += _of_reference(match)
+    outside = merged(source, marks)
+    signs: list[Span] = []
+    instead: dict[Span, bytes] = {}
+    for match in _SIGN.finditer(source):
+        sign = match.lastgroup
+        if sign in {"literal", "directive", None} or inside(code, match.start()) or inside(outside, match.start()):
+            continue
+        if sign == "ends":
+            first = source.rfind(b"\n", 0, match.start()) + 1
+            alone = not source[first : match.start()].strip()
+            last = source.find(b"\n", match.end()) + 1
+            signs.append((first, last) if alone else (match.end() - 1, match.end()))
+        elif sign == "escaped":
+            signs.append((match.start(), match.end() if match["escaped"].isspace() else match.start() + 1))
+        elif (name := match["name"]) in read.stands or name in _BUILT_IN:
+            instead[match.span()] = read.stands.get(name, name)
+    return sorted([*joined([*outside, *signs]), *instead]), {start: text for (start, _), text in instead.items()}
+
+
+def _of_reference(match: re.Match[bytes]) -> Iterator[Span]:
+    """A role or a link without its signs and its target; `~` and `!` say how a name is shown."""
+    if match.string[match.start() - 1 : match.start()] == b"`":  # an example of one, in ``literal`` text
+        return
+    if match["role"] or match["refers"]:
+        name = "named" if match["role"] else "phrase"
+        text = match[name]
+        to = _TO.search(text)
+        ends = to.start() if to and text[: to.start()].strip() else len(text)
+        first = match.start(name) + (text[:1] in {b"~", b"!"})
+        yield match.start(), first
+        yield match.start(name) + ends, match.end()
+        if ends == len(text) and to:  # `<address>`_
+            yield first, match.start(name) + text.index(b"<") + 1
+            yield match.end(name) - 1, match.end()
+    elif match["word"] or match["note"]:
+        yield match.end() - 1, match.end()
+
+
+def _references_in(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
+    """Every role, reference, note and word that may refer to another place, but for those in literals, in order."""
+    spans = sorted(literals)
+    return (match for match in _LINK.finditer(source) if not inside(spans, match.start()))
+
+
+def _target_of(match: re.Match[bytes], anchors: set[str]) -> str | None:
+    """What one of them points to; None where it is to nothing."""
+    if match["role"]:
+        return _role_target(decoded(match["role"]).rpartition(":")[2], decoded(match["named"]))
+    if match["note"]:
+        return decoded(match["note"])
+    if match["word"]:
+        label = _label_of(decoded(match["word"]))
+        return f"#{label}" if label in anchors else None
+    if not match["refers"]:
+        return None
+    phrase = decoded(match["phrase"])
+    titled = _TITLED.match(phrase)
+    if titled:
+        return None if _ELSEWHERE.match(titled.group(2)) or titled.group(2).endswith("_") else titled.group(2)
+    return f"#{_label_of(phrase)}" if _label_of(phrase) in anchors else None
+
+
+def _role_target(role: str, text: str) -> str | None:
+    """What a role points to: a label in any document, a path, or a symbol."""
+    titled = _TITLED.match(text)
+    target = (titled.group(2) if titled else text).strip()
+    if role in _PLACES:
+        return _label_of(target) or None
+    if role in _FILES:
+        return target
+    if _SYMBOL.fullmatch(role):
+        return target.lstrip("~!.").removesuffix("()") or None
+    return None
+
+
+def _label_of(text: str) -> str:
+    r"""The form in which a label or a title names its place: references differ in case, blanks and signs.
+
+    Examples:
+        >>> _label_of("The  `Main` Loop")
+        'the-main-loop'
+    """
+    return re.sub(r"[^\w.]+", "-", text.lower()).strip("-")
+
 
 _TAB = 8  # columns, as the language defines
 _SHORTEST_RULE = 4  # signs: a shorter line under a longer title is text
@@ -78,8 +210,8 @@ def rst_outline(source: bytes) -> Outline:
     """Blocks of a source; labels and titles are its anchors, roles and references its links."""
     reader = _Reader(source)
     blocks = reader.with_names_ahead(reader.blocks(0, len(reader.texts), 0))
-    references = list(references_in(source, reader.explicit.literals))
-    marks, instead = rst_marks(source, reader.explicit, references)
+    references = list(_references_in(source, reader.literals))
+    marks, instead = _marks(source, reader, references)
     return Outline(
         blocks=blocks,
         anchors=NamePositions.of(reader.anchors),
@@ -99,18 +231,18 @@ def _links(reader: _Reader, references: Sequence[re.Match[bytes]]) -> Iterator[t
     anchors = {name for _, name in reader.anchors}
     for match in references:
         kind = LinkKind.CITES if match["note"] else LinkKind.REFERENCES
-        target = target_of(match, anchors)
+        target = _target_of(match, anchors)
         if target and not (kind is LinkKind.CITES and target not in reader.notes):
             yield match.start(), Link(kind, target)
     for at, name in reader.targets:
         yield at, Link(LinkKind.REFERENCES, name)
 
 
-def is_style(argument: bytes, *, described: bool) -> bool:
+def _is_style(argument: bytes, *, described: bool) -> bool:
     """Whether `.. class::` names styles of what follows, as docutils means it, and no class, as Sphinx does.
 
     Examples:
-        >>> is_style(b"special", described=False), is_style(b"Heap(order)", described=False)
+        >>> _is_style(b"special", described=False), _is_style(b"Heap(order)", described=False)
         (True, False)
     """
     return not _SIGNED.search(argument) and (not described or len(argument.split()) != 1)
@@ -120,7 +252,10 @@ class _Reader:
     """Reads one source, once."""
 
     def __init__(self, source: bytes) -> None:
-        self.explicit = Explicit()
+        self.literals: list[Span] = []  # spans in which there are no marks
+        self.marks: list[Span] = []
+        self.named: set[bytes] = set()  # what words may refer to, in lower case
+        self.stands: dict[bytes, bytes] = {}  # texts by the name that stands for them
         self.anchors: list[tuple[int, str]] = []
         self.targets: list[tuple[int, str]] = []  # objects that are described, and files that are taken in
         self.notes: dict[str, str] = {}
@@ -178,7 +313,7 @@ class _Reader:
                 title = frozenset({block.heading.title, *block.heading.title.split()})
             elif title and self._argument_of(block) in title:
                 named[at] = Block(block.start, block.end, ANCHOR)
-                self.explicit.marks.append((block.start, block.end))
+                self.marks.append((block.start, block.end))
             elif block.kind != ANCHOR:
                 title = frozenset()
         return named
@@ -229,7 +364,7 @@ class _Reader:
         return line
 
     def _literal(self, line: int, after: int) -> Block:
-        self.explicit.literals.append((self._starts[line], self._starts[after]))
+        self.literals.append((self._starts[line], self._starts[after]))
         return self._span(line, after, WHOLE)
 
     def _container(self, line: int, after: int, depth: int, kind: str) -> Block:
@@ -259,7 +394,7 @@ class _Reader:
         return None
 
     def _rule(self, line: int) -> None:
-        self.explicit.marks.append((self._starts[line], self._starts[line + 1]))
+        self.marks.append((self._starts[line], self._starts[line + 1]))
 
     def _heading(self, line: int, title: bytes, style: tuple[bytes, bool], after: int) -> tuple[Block, int]:
         rank = self._ranks.setdefault(style, len(self._ranks) + 1)
@@ -267,7 +402,7 @@ class _Reader:
         self._rule(after - 1)
         if style[1]:
             self._rule(line)
-        self.anchors.append((self._starts[line], label_of(plain)))
+        self.anchors.append((self._starts[line], _label_of(plain)))
         block = Block(self._starts[line], self._starts[after], HEADING, heading=Heading(rank, plain))
         return block, after
 
@@ -340,35 +475,35 @@ class _Reader:
         if note := _NOTE.match(text):
             said = " ".join(decoded(self._source[start : self._starts[after]]).partition("]")[2].split())
             self.notes[decoded(note.group(1))] = said[:_NOTE_CHARACTERS]
-            self.explicit.marks.append((self._inks[line], self._inks[line] + note.start(1) - 1))
+            self.marks.append((self._inks[line], self._inks[line] + note.start(1) - 1))
             return self._span(line, after, PARAGRAPH)
         self._hide(line, after)
         label = _LABEL.match(text)
         name = label.group(1).replace(b"\\", b"") if label else b"_"
-        self.explicit.named.add(name.lower())
+        self.named.add(name.lower())
         if label is None or name == b"_" or (label.group(2) and not label.group(2).endswith(b"_")):
             return self._literal(line, after)
-        self.anchors.append((start, label_of(decoded(name))))
+        self.anchors.append((start, _label_of(decoded(name))))
         return self._span(line, after, ANCHOR)
 
     def _hide(self, line: int, after: int) -> None:
         """Lines are not shown, but for what stands before the first."""
         start, ink = self._starts[line], self._inks[line]
-        self.explicit.marks.append((ink if self._source[start:ink].strip() else start, self._starts[after]))
+        self.marks.append((ink if self._source[start:ink].strip() else start, self._starts[after]))
 
     def _directive(self, line: int, after: int, depth: int, match: re.Match[bytes]) -> Block:
         argument = match["argument"] or b""
         kind = decoded(match["name"]).rpartition(":")[2].lower()
         if match["stands"]:
             self._hide(line, after)
-            self.explicit.stands[match["stands"]] = self._text_by_name(line, after, match)
+            self.stands[match["stands"]] = self._text_by_name(line, after, match)
             return self._span(line, after, WHOLE)
-        styled = kind == "class" and is_style(argument, described=any(self.texts[line + 1 : after]))
+        styled = kind == "class" and _is_style(argument, described=any(self.texts[line + 1 : after]))
         if _HIDDEN.fullmatch(match["name"]) and (styled or kind != "class"):
             self._hide(line, after if _LITERAL.fullmatch(kind) and kind != "toctree" else line + 1)
         elif not _CODE.fullmatch(kind):
-            self.explicit.marks += self._marks_of(line, match)
-        self.explicit.marks += self._options(line + 1, after)
+            self.marks += self._marks_of(line, match)
+        self.marks += self._options(line + 1, after)
         if _LITERAL.fullmatch(kind):
             self._read_literal(line, after, kind)
             if kind in {"include", "literalinclude"}:

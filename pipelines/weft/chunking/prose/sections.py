@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from weft.chunking.prose.link_lists import is_link_list
 from weft.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
 from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
 from weft.chunking.units.parsed import Head, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import Cuts, SizedText, decoded, sentences
 from weft.domain.chunks import LINK_LIST, Chunk
 from weft.domain.documents import Document
+
+_LINK = re.compile(
+    r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
+    r"|\[\[(?P<wiki>[^][]+)\]\]|<<(?P<cross>[^<>]+)>>|`(?P<rest>[^`<>]+)<[^<>]+>`_|:\w+:`(?P<role>[^`]+)`"
+)
+_HEADING = re.compile(r"(?m)^\s*(?:#+|=+)\s.*$")
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+def is_link_list(text: str) -> bool:
+    """Whether most of what a text says, below its headings, are links: in Markdown, AsciiDoc, reST or a wiki.
+
+    Examples:
+        >>> is_link_list("- [Codes](#codes) - [E_ONE](#e_one)"), is_link_list("[a](#a)")
+        (True, False)
+        >>> is_link_list("- [uv](#uv): installs packages - [ty](#ty): checks the types of them")
+        False
+    """
+    if not any(mark in text for mark in ("](", "][", "[[", "<<", "`")):
+        return False
+    prose = _HEADING.sub("", text)
+    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(prose)]
+    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", prose))
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
+
 
 _WIDEST_END = 200  # bytes at the end of a paragraph that are looked at
 
