@@ -41,13 +41,13 @@ def reads_from(document: Document, chunk: Chunk) -> int:
 def marks_of(text: str, content_type: ContentType, language: str | None = None) -> Sequence[tuple[int, int]]:
     """Spans of the marks in a text."""
     outline = _outline_of(text, content_type, language)
-    return () if outline is None else outline.marks
+    return () if outline is None else sorted(outline.marks)
 
 
 def instead_of(text: str, content_type: ContentType, language: str | None) -> Mapping[int, bytes]:
     """What is shown in place of a mark."""
     outline = _outline_of(text, content_type, language)
-    return {} if outline is None else outline.instead
+    return {} if outline is None else {start: text for (start, _), text in outline.marks.items()}
 
 
 @lru_cache(maxsize=8)

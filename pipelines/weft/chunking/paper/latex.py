@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from weft.chunking.paper.citations import BibliographyEntry, links_of_citations
 from weft.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
-from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.parsed import Head
 from weft.chunking.units.splitting import decoded
 from weft.domain.links import Link, LinkKind
 
@@ -146,9 +146,9 @@ def latex_outline(source: bytes, whole: str = "") -> Outline:
     authors = [(reader.head or 0, ("authors", "; ".join(names)))] if names else []
     return Outline(
         blocks=blocks,
-        anchors=NamePositions.of((match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)),
-        links=NamePositions.of([*_references(text), *links_of_citations(entries)]),
-        notes=NamePositions.of([*notes, *authors]),
+        anchors=[(match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)],
+        links=[*_references(text), *links_of_citations(entries)],
+        notes=[*notes, *authors],
         heads=_heads(source),
     )
 

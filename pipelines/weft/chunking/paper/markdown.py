@@ -11,7 +11,6 @@ from operator import itemgetter
 from weft.chunking.paper.citations import Bibliography, BibliographyEntry, entry, links_of_citations
 from weft.chunking.prose.markdown import markdown_outline
 from weft.chunking.prose.outline import HEADING, LIST, PARAGRAPH, WHOLE, Block, Outline
-from weft.chunking.units.parsed import NamePositions
 from weft.chunking.units.splitting import decoded, encoded
 
 _NUMBER = r"^(?:[0-9]{1,3}(?:\.[0-9]{1,3}){0,4}\.?|[IVXivx]{1,5}\.)?\s*"
@@ -42,12 +41,11 @@ def markdown_paper_outline(text: str, source: bytes) -> Outline:
     blocks = _with_special_units(_ranked(outline.blocks), source)
     bibliography = Bibliography(_references(blocks, source))
     cited = list(_cited(blocks, source, bibliography))
-    links = [*zip(outline.links.offsets, outline.links.values, strict=True), *links_of_citations(cited)]
     return replace(
         outline,
         blocks=blocks,
-        links=NamePositions.of(links),
-        notes=NamePositions.of((at, reference.note) for at, reference in cited),
+        links=[*outline.links, *links_of_citations(cited)],
+        notes=[(at, reference.note) for at, reference in cited],
     )
 
 

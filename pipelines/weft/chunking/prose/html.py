@@ -29,7 +29,7 @@ from weft.chunking.prose.outline import (
     Span,
     merged,
 )
-from weft.chunking.units.parsed import Head, NamePositions, SourceFacts
+from weft.chunking.units.parsed import Head, SourceFacts
 from weft.chunking.units.splitting import decoded, encoded
 from weft.domain.links import Link, LinkKind
 
@@ -240,27 +240,21 @@ def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name
     main = _MAIN.search(source)
     reader.read(*(main.span("text") if main else (0, len(source))))
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
-    marks = sorted([*spans, *reader.replaced])
-    instead = {
-        **separators(source, spans, reader.tags),
-        **opened_fences(source, spans, reader.headed.fences),
-        **{start: text for (start, _), text in reader.replaced.items()},
-    }
-    facts = SourceFacts(marks=marks, instead=instead)
-    return Outline(
-        blocks=[block if block.heading is None else _titled(block, facts, source) for block in reader.blocks],
-        anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of(reader.links),
-        heads=reader.headed.heads,
-        marks=marks,
-        instead=instead,
+    apart = {**separators(source, spans, reader.tags), **opened_fences(source, spans, reader.headed.fences)}
+    marks = {**{span: apart.get(span[0], b"") for span in spans}, **reader.replaced}
+    outline = Outline(
+        blocks=reader.blocks, anchors=reader.anchors, links=reader.links, heads=reader.headed.heads, marks=marks
     )
+    facts = outline.facts
+    return replace(outline, blocks=[_titled(block, facts, source) for block in reader.blocks])
 
 
 def _titled(block: Block, facts: SourceFacts, source: bytes) -> Block:
-    """A heading under the title that is shown of it; none where nothing is."""
+    """A block; if it is a heading, under the title that is shown of it, and none where nothing is."""
+    if block.heading is None:
+        return block
     title = " ".join(decoded(facts.shown(source, block.start, block.end)).split())
-    return replace(block, heading=replace(block.heading, title=title) if block.heading and title else None)
+    return replace(block, heading=replace(block.heading, title=title) if title else None)
 
 
 def character(entity: bytes) -> bytes:

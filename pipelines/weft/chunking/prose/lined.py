@@ -25,7 +25,6 @@ from weft.chunking.prose.outline import (
 )
 from weft.chunking.prose.sections import chunk_outline
 from weft.chunking.prose.text import chunk_text
-from weft.chunking.units.parsed import NamePositions
 from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
@@ -252,7 +251,7 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
     code = reader.code
     matches = [match for match in rules.inline.finditer(source) if not inside(code, match.start())]
     spans = merged(source, [*reader.marks, *(span for match in matches for span in _around(match))])
-    instead = {
+    signs = {
         span: text
         for span, text in _apart(reader.signs(source))
         if not inside(code, span[0]) and not inside(spans, span[0])
@@ -260,12 +259,11 @@ def lined_outline(source: bytes, rules: LineRules) -> Outline:
     anchors = [(match.start(), decoded(match[match.lastindex or 0])) for match in rules.anchors.finditer(source)]
     return Outline(
         blocks=blocks,
-        anchors=NamePositions.of([*anchors, *reader.headings]),
-        links=NamePositions.of(filter(None, map(_link, matches))),
-        notes=NamePositions.of(reader.notes),
+        anchors=[*anchors, *reader.headings],
+        links=[*filter(None, map(_link, matches))],
+        notes=reader.notes,
         heads=heads_of_lines(source),
-        marks=sorted([*spans, *instead]),
-        instead={start: text for (start, _), text in instead.items()},
+        marks={**dict.fromkeys(spans, b""), **signs},
     )
 
 

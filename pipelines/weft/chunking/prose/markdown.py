@@ -12,7 +12,7 @@ from markdown_it.token import Token
 
 from weft.chunking.prose.front import Front, description_in, front_of
 from weft.chunking.prose.heads import TABLES, heads_of_lines, lines_of, listed_head, options_end, outermost
-from weft.chunking.prose.html import TOKEN, HtmlHeads, opened_fences
+from weft.chunking.prose.html import TOKEN, HtmlHeads
 from weft.chunking.prose.markdown_marks import directive_body, included_files, markdown_marks
 from weft.chunking.prose.markdown_parser import directive_of, parsed
 from weft.chunking.prose.outline import (
@@ -31,7 +31,7 @@ from weft.chunking.prose.outline import (
 )
 from weft.chunking.prose.rst import rst_outline
 from weft.chunking.prose.sections import chunk_outline
-from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.parsed import Head
 from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
@@ -80,11 +80,11 @@ def _listed(source: bytes, start: int, end: int) -> Iterator[Head]:
         yield Head(lines[region.first].start, lines[region.after - 1].end, head)
 
 
-def rst_in(source: bytes, start: int, end: int) -> tuple[list[Head], list[Span]]:
+def rst_in(source: bytes, start: int, end: int) -> tuple[list[Head], dict[Span, bytes]]:
     """Heads and marks of reStructuredText within a span."""
-    outline: Outline = rst_outline(source[start:end])
+    outline = rst_outline(source[start:end])
     heads = [Head(start + head.start, start + head.end, head.text) for head in outline.heads]
-    return heads, [(start + first, start + last) for first, last in outline.marks]
+    return heads, {(start + first, start + last): instead for (first, last), instead in outline.marks.items()}
 
 
 _LINE_END = re.compile(rb"\r\n?|\n")
@@ -129,33 +129,24 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     blocks = reader.blocks(parsed(text[match.after :] if match else text))
     rst = [rst_in(source, *span) for span in reader.rst]
     options = [option for span in reader.code for option in line_options(source, *span)]
-    marks = markdown_marks(
-        source,
-        [(0, front), *reader.code],
-        [*hidden, *reader.templates, *options, *reader.rules, *(mark for _, marks in rst for mark in marks)],
-    )
+    marks = {**hidden, **reader.templates, **dict.fromkeys([*options, *reader.rules], b"")}
+    marks |= {span: instead for _, inner in rst for span, instead in inner.items()}
     return Outline(
         blocks=_with_equations(blocks, source),
-        anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of([*reader.links, *_includes(source, reader.code)]),
+        anchors=reader.anchors,
+        links=[*reader.links, *_includes(source, reader.code)],
         heads=outermost([*reader.heads, *reader.html.heads, *(head for heads, _ in rst for head in heads)]),
-        marks=marks.spans,
-        instead={
-            **marks.instead,
-            **opened_fences(source, marks.spans, reader.html.fences),
-            **{start: fence for (start, _), fence in reader.templates.items()},
-            **({hidden[1][0]: b"\n\n"} if len(hidden) > 1 else {}),
-        },
+        marks=markdown_marks(source, [(0, front), *reader.code], marks, reader.html.fences),
     )
 
 
-def _hidden_front(text: str, front: Front | None, end: int) -> list[tuple[int, int]]:
+def _hidden_front(text: str, front: Front | None, end: int) -> dict[Span, bytes]:
     """The spans of front matter that are read as facts: all of it but a description."""
     described = description_in(text, front) if front else None
     if described is None:
-        return [(0, end)]
+        return {(0, end): b""}
     first, last = (len(encoded(text[:at])) for at in described)
-    return [(0, first), (last, end)]
+    return {(0, first): b"", (last, end): b"\n\n"}
 
 
 def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:

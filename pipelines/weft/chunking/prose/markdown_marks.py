@@ -7,11 +7,10 @@ what a text shows to its readers stays, and every mark is a span of the source, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from weft.chunking.prose.html import INLINE, character, separators
+from weft.chunking.prose.html import INLINE, character, opened_fences, separators
 from weft.chunking.prose.markdown_parser import BRACES, COMPONENT, DIRECTIVE
 from weft.chunking.prose.outline import Span, inside, merged
 
@@ -110,14 +109,6 @@ def included_files(source: bytes) -> Iterator[tuple[int, str]]:
         yield match.start(), path.decode("utf-8", "replace").strip()
 
 
-@dataclass(slots=True)
-class Marks:
-    """What in a text is no words."""
-
-    spans: list[Span]  # disjoint and in order
-    instead: Mapping[int, bytes]  # what is shown in place of one, by where it begins
-
-
 def shown_of(given: bytes, *, tab: bool = False) -> bytes:
     """What the attributes of a component show, as a page has it; a tab without a label shows its value.
 
@@ -147,14 +138,20 @@ def _value(match: re.Match[bytes]) -> bytes:
     return b" ".join(replaced.split())
 
 
-def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] = ()) -> Marks:
-    """The marks of a text: characters written by name are shown as themselves, and what tags kept apart stays apart."""
+def markdown_marks(
+    source: bytes, code: Iterable[Span], further: Mapping[Span, bytes], fences: Sequence[tuple[int, str]]
+) -> Mapping[Span, bytes]:
+    """The marks of a text, with further ones, and what is shown in place of each.
+
+    Characters written by name are shown as themselves, what tags kept apart stays apart, and code of HTML has `fences`.
+    """
     reader = _Reader(source)
     inner = chain.from_iterable(reader.prose(*span) for span in _between(source, code))
     spans = merged(source, [*further, *inner])
-    apart = separators(source, spans, reader.tags, tight=True)
+    apart = {**separators(source, spans, reader.tags, tight=True), **opened_fences(source, spans, fences)}
+    apart |= {start: instead for (start, _), instead in further.items() if instead}
     outside = {span: text for span, text in reader.replaced.items() if not inside(spans, span[0])}
-    return Marks(sorted([*spans, *outside]), {**apart, **{start: text for (start, _), text in outside.items()}})
+    return {**{span: apart.get(span[0], b"") for span in spans}, **outside}
 
 
 def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:

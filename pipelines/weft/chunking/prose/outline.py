@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.parsed import Head, NamePositions, SourceFacts
 from weft.chunking.units.splitting import sentences
 from weft.domain.links import Link
 
@@ -68,14 +68,18 @@ class Outline:
     """What a reader finds in a document."""
 
     blocks: Sequence[Block]  # at the top level, in order, disjoint
-    anchors: NamePositions[str] = field(default_factory=NamePositions)  # names by which places are referred to
-    links: NamePositions[Link] = field(default_factory=NamePositions)
-    # facts about places, as name and value
-    notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
+    anchors: Iterable[tuple[int, str]] = ()  # names by which places are referred to
+    links: Iterable[tuple[int, Link]] = ()
+    notes: Iterable[tuple[int, tuple[str, str]]] = ()  # facts about places, as name and value
     heads: Sequence[Head] = ()  # of its tables and fences, disjoint and in order
-    # spans of markup that is no words, disjoint and in order: it is neither shown nor searched
-    marks: Sequence[Span] = ()
-    instead: Mapping[int, bytes] = field(default_factory=dict)  # what is shown in place of a mark, by where that begins
+    # disjoint spans of markup that is no words, and what is shown instead: it is neither shown nor searched
+    marks: Mapping[Span, bytes] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> SourceFacts:
+        """Links and marks in source order."""
+        marks = sorted((*span, instead) for span, instead in self.marks.items())
+        return SourceFacts(links=NamePositions.of(self.links), marks=marks)
 
 
 def joined(spans: Iterable[Span], apart: int = 0) -> list[Span]:

@@ -25,7 +25,7 @@ from weft.chunking.prose.outline import (
     merged,
 )
 from weft.chunking.prose.sections import chunk_outline
-from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.parsed import Head
 from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
@@ -57,10 +57,8 @@ _SYMBOL = re.compile(
 )
 
 
-def _marks(
-    source: bytes, read: _Reader, references: Iterable[re.Match[bytes]]
-) -> tuple[list[Span], Mapping[int, bytes]]:
-    """Spans of marks, disjoint and in order; and what is shown in place of those that stand for a text."""
+def _marks(source: bytes, read: _Reader, references: Iterable[re.Match[bytes]]) -> Mapping[Span, bytes]:
+    """Spans of marks, disjoint; and what is shown in place of those that stand for a text."""
     code = sorted(read.literals)
     marks = [*read.marks, *(match.span("mark") for match in _UNSEEN.finditer(source))]
     for match in references:
@@ -82,7 +80,7 @@ def _marks(
             signs.append((match.start(), match.end() if match["escaped"].isspace() else match.start() + 1))
         elif (name := match["name"]) in read.stands or name in _BUILT_IN:
             instead[match.span()] = read.stands.get(name, name)
-    return sorted([*joined([*outside, *signs]), *instead]), {start: text for (start, _), text in instead.items()}
+    return {**dict.fromkeys(joined([*outside, *signs]), b""), **instead}
 
 
 def _of_reference(match: re.Match[bytes]) -> Iterator[Span]:
@@ -102,12 +100,6 @@ def _of_reference(match: re.Match[bytes]) -> Iterator[Span]:
             yield match.end(name) - 1, match.end()
     elif match["word"] or match["note"]:
         yield match.end() - 1, match.end()
-
-
-def _references_in(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[re.Match[bytes]]:
-    """Every role, reference, note and word that may refer to another place, but for those in literals, in order."""
-    spans = sorted(literals)
-    return (match for match in _LINK.finditer(source) if not inside(spans, match.start()))
 
 
 def _target_of(match: re.Match[bytes], anchors: set[str]) -> str | None:
@@ -210,20 +202,19 @@ def rst_outline(source: bytes) -> Outline:
     """Blocks of a source; labels and titles are its anchors, roles and references its links."""
     reader = _Reader(source)
     blocks = reader.with_names_ahead(reader.blocks(0, len(reader.texts), 0))
-    references = list(_references_in(source, reader.literals))
-    marks, instead = _marks(source, reader, references)
+    literals = sorted(reader.literals)
+    references = [match for match in _LINK.finditer(source) if not inside(literals, match.start())]
     return Outline(
         blocks=blocks,
-        anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of(_links(reader, references)),
-        notes=NamePositions.of(
+        anchors=reader.anchors,
+        links=list(_links(reader, references)),
+        notes=[
             (match.start(), (f"cite:{name}", reader.notes[name]))
             for match in references
             if match["note"] and (name := decoded(match["note"])) in reader.notes
-        ),
+        ],
         heads=sorted(reader.heads),
-        marks=marks,
-        instead=instead,
+        marks=_marks(source, reader, references),
     )
 
 

@@ -18,7 +18,6 @@ from weft.chunking.prose.front import front_of
 from weft.chunking.prose.lined import OUTLINES
 from weft.chunking.prose.markdown import markdown_outline
 from weft.chunking.prose.rst import rst_outline
-from weft.chunking.units.parsed import SourceFacts
 from weft.chunking.units.splitting import TokenCounter, TokenMeter, decoded, digest, encoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document
@@ -108,7 +107,7 @@ def _without_marks(text: str, document: Document) -> str:
         outline = read(source)
     else:
         return text
-    return decoded(SourceFacts(marks=outline.marks, instead=outline.instead).shown(source, 0, len(source)))
+    return decoded(outline.facts.shown(source, 0, len(source)))
 
 
 def _of_paper(task: _Task) -> str:
