@@ -1,4 +1,4 @@
-"""Markups by headings beside Markdown: HTML, and those that are read by their lines (ING-6, ING-40)."""
+"""Markups that are read by their lines, as data: AsciiDoc, Org, manual pages, POD (ING-6, ING-40)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from functools import partial
 from typing import NamedTuple
 
 from weft.chunking.prose.heads import heads_of_lines
-from weft.chunking.prose.html import docbook_outline, html_outline
 from weft.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -23,11 +22,7 @@ from weft.chunking.prose.outline import (
     inside,
     merged,
 )
-from weft.chunking.prose.sections import chunk_outline
-from weft.chunking.prose.text import chunk_text
-from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
-from weft.domain.chunks import Chunk
-from weft.domain.documents import Document
+from weft.chunking.units.splitting import decoded
 from weft.domain.links import Link, LinkKind
 
 _ALWAYS = dict(
@@ -444,23 +439,3 @@ def _around(match: re.Match[bytes]) -> Iterator[Span]:
     elif shown is not None:
         yield match.start(), match.start(shown)
         yield match.end(shown), match.end()
-
-
-OUTLINES: Mapping[str, Callable[[bytes], Outline]] = {
-    "docbook": docbook_outline,
-    "html": html_outline,
-    "asciidoc": partial(lined_outline, rules=ASCIIDOC),
-    "man": partial(lined_outline, rules=MAN),
-    "org": partial(lined_outline, rules=ORG),
-    "pod": partial(lined_outline, rules=POD),
-}
-"""What reads each of them, by the language of a document."""
-
-
-def chunk_markup(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Sections of a document; long ones in parts of whole blocks."""
-    outline = OUTLINES.get(document.language or "")
-    if outline is None:
-        return chunk_text(document, sizes, count_tokens)
-    text = SizedText(document.text, sizes, count_tokens)
-    return chunk_outline(document, text, outline(text.source))

@@ -30,11 +30,8 @@ from weft.chunking.prose.outline import (
     with_explanations,
 )
 from weft.chunking.prose.rst import rst_outline
-from weft.chunking.prose.sections import chunk_outline
 from weft.chunking.units.parsed import Head
-from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
-from weft.domain.chunks import Chunk
-from weft.domain.documents import Document
+from weft.chunking.units.splitting import decoded, encoded
 from weft.domain.links import Link, LinkKind
 
 # Heads of what Markdown's dialects hold in directives, admonitions, tabs and templates (ING-36, ING-40).
@@ -111,12 +108,6 @@ _KINDS = {
     "blockquote_open": "quote",
     "container_open": "directive",
 }
-
-
-def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Sections of a Markdown document; long ones in parts of whole blocks."""
-    text = SizedText(document.text, sizes, count_tokens)
-    return chunk_outline(document, text, markdown_outline(document.text, text.source))
 
 
 def markdown_outline(text: str, source: bytes) -> Outline:

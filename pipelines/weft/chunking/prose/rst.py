@@ -24,11 +24,8 @@ from weft.chunking.prose.outline import (
     joined,
     merged,
 )
-from weft.chunking.prose.sections import chunk_outline
 from weft.chunking.units.parsed import Head
-from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded
-from weft.domain.chunks import Chunk
-from weft.domain.documents import Document
+from weft.chunking.units.splitting import decoded
 from weft.domain.links import Link, LinkKind
 
 _TO = re.compile(rb"\s*<[^<>]{1,300}>\Z")
@@ -190,12 +187,6 @@ _DESCRIPTION = re.compile(
     "|macro|type|struct|enum|member|var|option|confval|envvar|object|setting"
     "|directive)"
 )
-
-
-def chunk_rst(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Sections of a reStructuredText document; long ones in parts of whole blocks, one for each described object."""
-    text = SizedText(document.text, sizes, count_tokens)
-    return chunk_outline(document, text, rst_outline(text.source))
 
 
 def rst_outline(source: bytes) -> Outline:
@@ -464,8 +455,8 @@ class _Reader:
         if directive := _DIRECTIVE.match(text):
             return self._directive(line, after, depth, directive)
         if note := _NOTE.match(text):
-            said = " ".join(decoded(self._source[start : self._starts[after]]).partition("]")[2].split())
-            self.notes[decoded(note.group(1))] = said[:_NOTE_CHARACTERS]
+            reference = " ".join(decoded(self._source[start : self._starts[after]]).partition("]")[2].split())
+            self.notes[decoded(note.group(1))] = reference[:_NOTE_CHARACTERS]
             self.marks.append((self._inks[line], self._inks[line] + note.start(1) - 1))
             return self._span(line, after, PARAGRAPH)
         self._hide(line, after)
