@@ -143,8 +143,9 @@ def _hidden_front(text: str, front: Front | None, end: int) -> dict[Span, bytes]
 def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:
     """Links to the files that a text takes in; examples in its code take in none."""
     code = sorted(literals)
+    opened = {start for start, _ in code}
     for at, path in included_files(source):
-        if not inside(code, at) or any(at == start for start, _ in code):
+        if at in opened or not inside(code, at):
             yield at, Link(LinkKind.REFERENCES, path)
 
 

@@ -32,6 +32,7 @@ _ADMONITION = re.compile(
 _TAG = rf"</?{COMPONENT}{_ATTRIBUTES}\s{{0,40}}/?>[ \t]*$"
 _COMPONENT = re.compile(_TAG, re.MULTILINE | re.IGNORECASE)
 _COMPONENTS = re.compile(r"^[ \t]*" + _TAG[:-1] + r"\r?$", re.MULTILINE | re.IGNORECASE)
+_CODE_FENCE = re.compile("```|~~~")
 _INTERRUPTS = re.compile(rf"```|~~~|</?{COMPONENT}(?:[\s/>]|$)")
 _FENCE = re.compile(r"(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>.*)")
 _HIGHLIGHT = re.compile(r"\{(?:%-?|\{[<%])[ \t]*highlight[ \t]+\"?(?P<language>[\w+#-]+)")
@@ -82,6 +83,16 @@ def _until(state: StateBlock, line: int, end: int, holds: Callable[[str], bool])
     """The first line from one on of which something holds, or that stands further left than its block."""
     while line < end and (state.isEmpty(line) or state.sCount[line] >= state.blkIndent):
         if holds(_line(state, line)):
+            break
+        line += 1
+    return line
+
+
+def _run_end(state: StateBlock, line: int, end: int, stops: re.Pattern[str]) -> int:
+    """The line after a run: a blank one, one further left than its block, or one that begins with a pattern."""
+    line += 1
+    while line < end and not state.isEmpty(line) and state.sCount[line] >= state.blkIndent:
+        if stops.match(state.src, state.bMarks[line] + state.tShift[line]):
             break
         line += 1
     return line
@@ -186,14 +197,14 @@ def _html_up_to_code(state: StateBlock, first: int, end: int, silent: bool) -> b
     if silent or not state.src.startswith("<", at):
         return html_block(state, first, end, silent)
     if not _RAW.match(state.src, at):
-        end = _until(state, first + 1, end, lambda line: line.startswith(("```", "~~~")))
+        end = _run_end(state, first, end, _CODE_FENCE)
     return html_block(state, first, end, silent)
 
 
 def _paragraph_up_to_tag(state: StateBlock, first: int, end: int, silent: bool) -> bool:
     """A paragraph, which ends at a component or a fence however far those are indented, as in MDX."""
     outside = state.lineMax
-    state.lineMax = _until(state, first + 1, outside, lambda line: _INTERRUPTS.match(line) is not None)
+    state.lineMax = _run_end(state, first, outside, _INTERRUPTS)
     read = paragraph(state, first, end, silent)
     state.lineMax = outside
     return read
