@@ -7,7 +7,7 @@ what a text shows to its readers stays, and every mark is a span of the source, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from weft.chunking.prose.html import INLINE, character, opened_fences, separators
@@ -62,6 +62,12 @@ _MARK = re.compile(
     rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)",
     re.MULTILINE | re.IGNORECASE,
 )
+_SHOWN = ("escaped", "bare", "address")  # of what is around them
+_NOT_SHOWN = (
+    *("module", "remark", "component", "wrapper", "definition", "link", "target", "alert", "alert_end", "attributes"),
+    *("kramdown", "include", "include_end", "template", "icon"),
+)
+_LINE_SIGNS = ("sign", "tab", "tab_end", "snippet", "snippet_end", "label")
 _LINE = re.compile(
     rb"^(?P<indent>[ \t]*)(?:"
     rb"(?P<sign>(?:!!!|\?\?\?\+?)[ \t]+)(?P<kind>[\w-]+(?:[ \t]+[\w-]+)*)(?P<quoted>[ \t]+\"(?P<title>[^\"\n]*)\")?"
@@ -212,30 +218,32 @@ class _Reader:
             else:
                 if mark["tag"]:
                     self.tags.append((*mark.span(), _name_of(source, mark)))
-                for name, spans in _SPANS.items():
-                    if mark[name] is not None:
-                        yield from spans(mark)
-                        break
+                yield from _of_sign(mark)
+
+
+def _of_sign(mark: re.Match[bytes]) -> Iterator[Span]:
+    """What of a sign in a line is not shown."""
+    if mark["tag"]:
+        yield from _of_tag(mark)
+    elif mark["role"]:
+        yield from _of_role(mark)
+    elif shown := next((name for name in _SHOWN if mark[name] is not None), None):
+        yield mark.start(), mark.start(shown)
+        yield mark.end(shown), mark.end()
+    else:
+        yield from (mark.span(name) for name in _NOT_SHOWN if mark[name] is not None)
 
 
 def _of_line(match: re.Match[bytes]) -> Iterator[Span]:
-    if match["sign"]:
-        yield match.span("sign")
-        if match["title"]:
-            yield match.end("sign"), match.start("title")
-            yield match.end("title"), match.end("quoted")
-        elif match["quoted"]:
-            yield match.start(), match.end("quoted")
-    elif match["tab"]:
-        yield match.span("tab")
-        yield match.span("tab_end")
-    elif match["colons"]:
+    if match["colons"]:
         yield from _of_container(match)
-    elif match["snippet"]:
-        yield match.span("snippet")
-        yield match.span("snippet_end")
+    elif match["title"]:
+        yield match.start("sign"), match.start("title")
+        yield match.end("title"), match.end("quoted")
+    elif match["quoted"]:
+        yield match.start(), match.end("quoted")
     else:
-        yield match.span("label")
+        yield from (match.span(name) for name in _LINE_SIGNS if match[name] is not None)
 
 
 def _of_container(match: re.Match[bytes]) -> Iterator[Span]:
@@ -289,10 +297,6 @@ def _name_of(source: bytes, mark: re.Match[bytes]) -> str:
     return "td" if name and name not in INLINE and (name == "br" or row.startswith(b"|")) else name
 
 
-def _around(*names: str) -> Callable[[re.Match[bytes]], Iterator[Span]]:
-    return lambda match: (match.span(name) for name in names if match[name] is not None)
-
-
 def _of_tag(match: re.Match[bytes]) -> Iterator[Span]:
     """All of a tag, but for the words that stand for an image."""
     alt = _ALT.search(match["tag"])
@@ -308,26 +312,3 @@ def _of_role(match: re.Match[bytes]) -> Iterator[Span]:
     yield match.end("named"), match.end()
     if match["named"][:1] in b"~!":
         yield match.start("named"), match.start("named") + 1
-
-
-_SPANS: Mapping[str, Callable[[re.Match[bytes]], Iterator[Span]]] = {
-    "escape": _around(),
-    "escaped": lambda match: iter(((match.start(), match.start("escaped")),)),
-    "bare": lambda match: iter(((match.start(), match.start("bare")), (match.end("bare"), match.end()))),
-    "module": _around("module"),
-    "remark": _around("remark"),
-    "component": _around("component"),
-    "wrapper": _around("wrapper"),
-    "role": _of_role,
-    "code": _around(),
-    "tag": _of_tag,
-    "address": lambda match: iter(((match.start(), match.start("address")), (match.end("address"), match.end()))),
-    "definition": _around("definition"),
-    "link": _around("link", "target"),
-    "alert": _around("alert", "alert_end"),
-    "attributes": _around("attributes"),
-    "kramdown": _around("kramdown"),
-    "include": _around("include", "include_end"),
-    "template": _around("template"),
-    "icon": _around("icon"),
-}
