@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from weft.chunking.prose.lined import OUTLINES
-from weft.chunking.prose.markdown import markdown_outline
 from weft.chunking.prose.outline import Outline
-from weft.chunking.prose.rst import rst_outline
+from weft.chunking.prose.reader import outline_of
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document
 
@@ -41,21 +39,17 @@ def reads_from(document: Document, chunk: Chunk) -> int:
 def marks_of(text: str, content_type: ContentType, language: str | None = None) -> Sequence[tuple[int, int]]:
     """Spans of the marks in a text."""
     outline = _outline_of(text, content_type, language)
-    return () if outline is None else outline.marks
+    return () if outline is None else sorted(outline.marks)
 
 
 def instead_of(text: str, content_type: ContentType, language: str | None) -> Mapping[int, bytes]:
     """What is shown in place of a mark."""
     outline = _outline_of(text, content_type, language)
-    return {} if outline is None else outline.instead
+    return {} if outline is None else {start: text for (start, _), text in outline.marks.items()}
 
 
 @lru_cache(maxsize=8)
 def _outline_of(text: str, content_type: ContentType, language: str | None) -> Outline | None:
-    source = text.encode("utf-8", "surrogatepass")
-    if content_type is ContentType.MARKUP:
-        return OUTLINES[language](source) if language in OUTLINES else None
-    if content_type is ContentType.RST:
-        return rst_outline(source)
-    markdown = content_type is ContentType.MARKDOWN or (content_type is ContentType.PAPER and language != "latex")
-    return markdown_outline(text, source) if markdown else None
+    if content_type is ContentType.PAPER and language != "latex":
+        content_type = ContentType.MARKDOWN
+    return outline_of(text, content_type, language)

@@ -12,9 +12,7 @@ from weft.chunking.code.source import chunk_code
 from weft.chunking.config.file import chunk_configuration
 from weft.chunking.conversation.session import Similarity, chunk_conversation
 from weft.chunking.paper.paper import chunk_paper
-from weft.chunking.prose.lined import chunk_markup
-from weft.chunking.prose.markdown import chunk_markdown
-from weft.chunking.prose.rst import chunk_rst
+from weft.chunking.prose.reader import chunk_prose
 from weft.chunking.prose.text import chunk_plainly, chunk_record, chunk_text
 from weft.chunking.units.splitting import ChunkSizes, TokenCounter
 from weft.domain.chunks import Chunk
@@ -28,9 +26,9 @@ Chunkers = Mapping[ContentType, Chunker]
 
 CHUNKERS: Chunkers = {
     ContentType.CODE: chunk_code,
-    ContentType.MARKDOWN: chunk_markdown,
-    ContentType.RST: chunk_rst,
-    ContentType.MARKUP: chunk_markup,
+    ContentType.MARKDOWN: chunk_prose,
+    ContentType.RST: chunk_prose,
+    ContentType.MARKUP: chunk_prose,
     ContentType.PAPER: chunk_paper,
     ContentType.CONVERSATION: chunk_conversation,
     ContentType.CONFIGURATION: chunk_configuration,

@@ -24,6 +24,11 @@ MARKS = [
     "[[a](b",
     "{a}`",
     " ",
+    "<div>\n\n",
+    "<Tab>\na\n\n",
+    '=== "a"\n',
+    ":::{list-table}\n",
+    "{% highlight a %}\n",
 ]
 REPEATED = {
     (ContentType.MARKDOWN, None): ["[", "$$\n\n", "# \n", "<a ", "{#", "#### a\n##### b\n", "|a|b|\n|-|-|\n", *MARKS],

@@ -227,3 +227,26 @@ def test_a_list_of_links_is_told_as_one() -> None:
     assert not any(
         LINK_LIST in chunk.attributes for chunk in chunks if "Codes" in chunk.text or "happens" in chunk.text
     )
+
+
+@pytest.mark.parametrize(
+    ("opening", "indent", "closing"),
+    [
+        ('!!! note "Read"\n\n', "    ", ""),
+        ('=== "Tab"\n\n', "    ", ""),
+        ("````{note}\n", "", "````\n"),
+        (":::note\n", "", ":::\n"),
+        ("<Tab>\n", "    ", "</Tab>\n"),
+    ],
+    ids=["admonition", "tab", "directive", "container", "component"],
+)
+def test_what_stands_in_a_block_of_a_dialect_is_read_as_any_other_text(opening: str, indent: str, closing: str) -> None:
+    """ING-6, ING-14, ING-40: links are found there, code is left alone, and a long one is cut between its blocks."""
+    fence = "```sh\n[a](no.md)\n\n# no heading\n```\n\n"
+    lines = ("See [it](yes.md).\n\n" + fence + "word " * 15 + "end.\n\n") * 3
+    body = "".join(indent + line if line.strip() else line for line in lines.splitlines(keepends=True))
+    sizes = ChunkSizes(max_tokens=40, target_tokens=30, min_tokens=2, overlap_tokens=5)
+    chunks = chunk_document(a_page(f"# T\n\n{opening}{body}{closing}\nAfter.\n"), sizes, words)
+    assert {link.target for chunk in chunks for link in chunk.links} == {"yes.md"}
+    assert {name for chunk in chunks for name in chunk.heading_path} == {"T"}
+    assert sum(chunk.text.count(indent + "[a](no.md)\n\n" + indent + "# no heading\n") for chunk in chunks) == 3

@@ -344,3 +344,14 @@ def test_what_stands_around_the_main_text_is_left_out() -> None:
     page = "<body><header><p>Shop</p></header><main><h1>Birds</h1><p>Text.</p></main><div>Ads</div></body>"
     (chunk,) = chunks_of(page, "html")
     assert chunk.text.split() == ["Birds", "Text."]
+
+
+def test_tables_that_lay_out_a_page_hold_sections() -> None:
+    """ING-6: a heading in a cell heads what follows; one that names a column does not."""
+    page = (
+        "<table><tr><th><h4>Menu</h4></th></tr><tr><td><h1>Birds</h1><p>All of them.</p>"
+        "<table><tr><th><h3>Name</h3></th></tr><tr><td>Heron</td></tr></table>"
+        '<h2><img src="{{ <a> }}" alt="A heron"> Herons</h2><p>Grey.</p></td></tr></table>'
+    )
+    paths = {chunk.heading_path for chunk in chunks_of(page, "html")}
+    assert paths == {(), ("Birds",), ("Birds", "A heron Herons")}

@@ -223,3 +223,16 @@ def test_styles_of_docutils_are_left_out() -> None:
     assert "special" not in chunk.text
     assert "wide" not in chunk.text
     assert all(word in chunk.text for word in ("One.", "Two.", "Three."))
+
+
+def test_directives_in_others_are_read_as_any_other() -> None:
+    """ING-6, ING-40: wherever they stand; those in a literal block are an example."""
+    text = (
+        "Title\n=====\n\nterm\n   - .. code-block:: sh\n        :caption: Run it\n\n        run\n\n"
+        "     __ https://a.org\n     __ https://b.org\n\n.. note::\n\n   .. literalinclude:: a.py\n"
+        "      :language: python\n\nSo::\n\n   .. include:: b.rst\n"
+    )
+    (chunk,) = chunks_of(text)
+    assert [link.target for link in chunk.links] == ["a.py"]
+    assert all(hidden not in chunk.text for hidden in (":caption:", "https://", "literalinclude", ":language:"))
+    assert all(shown in chunk.text for shown in ("code-block:: sh", "Run it", ".. include:: b.rst"))

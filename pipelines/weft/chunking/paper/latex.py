@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from weft.chunking.paper.citations import BibliographyEntry, links_of_citations
 from weft.chunking.prose.outline import HEADING, LIST, WHOLE, Block, Heading, Outline, with_explanations
-from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.parsed import Head
 from weft.chunking.units.splitting import decoded
 from weft.domain.links import Link, LinkKind
 
@@ -81,7 +81,7 @@ _EVENT = re.compile(
     rb"|\\begin\s{0,3}\{(?P<begin>[A-Za-z@]{1,40})\*?\}"
     rb"|\\end\s{0,3}\{(?P<end>[A-Za-z@]{1,40})\*?\}"
     rb"|\\(?P<item>item|bibitem)(?![A-Za-z])"
-    rb"|(?P<open>\\\[)|(?P<close>\\\])|(?P<dollars>\$\$)"
+    rb"|\\(?P<open>\[)|\\(?P<close>\])|(?P<dollars>\$\$)"
     rb"|(?P<blank>\n[ \t\r]*\n\s*)"
 )
 _RANKS = (b"part", b"chapter", b"section", b"subsection", b"subsubsection", b"paragraph", b"subparagraph")
@@ -146,9 +146,9 @@ def latex_outline(source: bytes, whole: str = "") -> Outline:
     authors = [(reader.head or 0, ("authors", "; ".join(names)))] if names else []
     return Outline(
         blocks=blocks,
-        anchors=NamePositions.of((match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)),
-        links=NamePositions.of([*_references(text), *links_of_citations(entries)]),
-        notes=NamePositions.of([*notes, *authors]),
+        anchors=[(match.start(), decoded(match[1]).strip()) for match in _LABEL.finditer(text)],
+        links=[*_references(text), *links_of_citations(entries)],
+        notes=[*notes, *authors],
         heads=_heads(source),
     )
 
@@ -224,29 +224,18 @@ class _Reader:
     def _read(self, match: re.Match[bytes]) -> int:
         """Take in one event; where to read on."""
         at, after = match.span()
+        name = decoded(match["begin"] or match["end"] or match["dollars"] or match["open"] or match["close"] or b"")
         if match["section"]:
             return self._section(match)
-        if match["begin"]:
-            self._begin(decoded(match["begin"]), at, after)
-        elif match["end"]:
-            self._end(decoded(match["end"]), at, after)
-        elif match["item"]:
+        if match["item"]:
             self._item(at)
         elif match["blank"]:
             self._paragraph_ends(at, after)
-        elif match["open"]:
-            self._open_equation("[", at, after)
-        elif match["close"]:
-            self._end("[", at, after)
-        elif match["dollars"] and self._stack[-1].name == "$$":
-            self._end("$$", at, after)
-        elif match["dollars"]:
-            self._open_equation("$$", at, after)
+        elif match["end"] or match["close"] or (match["dollars"] and self._stack[-1].name == name):
+            self._end("[" if match["close"] else name, at, after)
+        elif name:
+            self._begin(name, at, after)
         return after
-
-    def _open_equation(self, name: str, at: int, after: int) -> None:
-        if not _is_equation(self._stack[-1].name):
-            self._stack.append(_Open(name, at, after))
 
     def _section(self, match: re.Match[bytes]) -> int:
         end = argument_end(self._source, match.end())
@@ -268,13 +257,13 @@ class _Reader:
     def _begin(self, name: str, at: int, after: int) -> None:
         if name == _REFERENCES:
             self._open_references(at)
-        if name in _TRANSPARENT or len(self._stack) > _DEEPEST:
-            self._paragraph_ends(at, at)
-        elif not _is_equation(name):
-            self._paragraph_ends(at, at)
+        if _is_equation(name):
+            if not _is_equation(self._stack[-1].name):
+                self._stack.append(_Open(name, at, after))
+            return
+        self._paragraph_ends(at, at)
+        if name not in _TRANSPARENT and len(self._stack) <= _DEEPEST:
             self._stack.append(_Open(name, at, after))
-        else:
-            self._open_equation(name, at, after)
 
     def _open_references(self, at: int) -> None:
         """A bibliography is a section, though it has no command for that."""

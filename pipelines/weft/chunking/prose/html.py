@@ -11,11 +11,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from urllib.parse import unquote
 
-from weft.chunking.prose.heads.html import INLINE, HtmlHeads, shown_text
+from weft.chunking.prose.heads import outermost
 from weft.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -28,9 +29,131 @@ from weft.chunking.prose.outline import (
     Span,
     merged,
 )
-from weft.chunking.units.parsed import NamePositions
+from weft.chunking.units.parsed import Head, SourceFacts
 from weft.chunking.units.splitting import decoded, encoded
 from weft.domain.links import Link, LinkKind
+
+_INLINE_NAMES = (
+    "a abbr acronym b bdi bdo big button cite code data del dfn em font i img input ins kbd label mark picture q s "
+    "samp small source span strike strong sub sup time tt u var wbr"
+)
+INLINE = frozenset(_INLINE_NAMES.split())
+"""Elements that stand in a line of text."""
+
+_TAG = re.compile(r"<[!/]?([A-Za-z][\w:-]{0,60})?[^<>]*>")
+_CLASS = re.compile(r"\bclass\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_NAMED = re.compile(r"\b(?:data-)?lang(?:uage)?\s*=\s*[\"']?([\w+#-]+)", re.IGNORECASE)
+_LANGUAGE = re.compile(
+    r"(?:^|\s)(?:language-|lang-|highlight-(?:source-)?|brush:\s*)([\w+#]+)|^(?:hljs|highlight)\s+(?!highlight)([\w+#]+)(?!\S)"
+)
+_NO_LANGUAGE = frozenset({"default", "none", "text", "plaintext", "en"})
+_WRAPPERS = frozenset({"div", "figure", "section"})
+_MOST_ROWS = 4  # of a header
+
+
+@dataclass(slots=True)
+class _Table:
+    """A table that is open."""
+
+    header: list[str] = field(default_factory=list)
+    row: int | None = None  # where its row begins, while one is open
+    rest: int = 0  # where what stands below its header begins
+    complete: bool = False  # whether a row came that is none of the header
+    in_head: bool = False
+
+
+class HtmlHeads:
+    """Reads tags in the order of a source."""
+
+    def __init__(self, source: bytes) -> None:
+        self.fences: list[tuple[int, str]] = []
+        self._all: list[Head] = []
+        self._source = source
+        self._tables: list[_Table] = []
+        self._wrapped: str | None = None
+        self._code: int | None = None
+        self._language: str | None = None
+
+    @property
+    def heads(self) -> list[Head]:
+        """Heads in order."""
+        return outermost(self._all)
+
+    def read(self, name: str, start: int, end: int, *, closes: bool) -> None:
+        """Read a tag of that span."""
+        if self._code is not None:
+            self._in_code(name, start, end, closes=closes)
+        elif name == "pre" and not closes:
+            self._code, self._language = start, language_of(decoded(self._source[start:end]), own=True) or self._wrapped
+        elif name in _WRAPPERS:
+            named = None if closes else language_of(decoded(self._source[start:end]), own=False)
+            self._wrapped = None if closes else named or self._wrapped
+        elif name == "table" and not closes:
+            self._tables.append(_Table())
+        elif self._tables:
+            self._in_table(self._tables[-1], name, start, end, closes=closes)
+
+    def _in_code(self, name: str, start: int, end: int, *, closes: bool) -> None:
+        if name == "pre" and closes and self._code is not None:
+            first = self._source.find(b"\n", self._code, start) + 1
+            fence = f"```{self._language or ''}"
+            self.fences += [(self._code, fence), (start, "```")]
+            self._all += [Head(first, end, fence)] if first else []
+            self._code = self._wrapped = None
+        elif not closes and self._language is None:
+            self._language = language_of(decoded(self._source[start:end]), own=True)
+
+    def _in_table(self, table: _Table, name: str, start: int, end: int, *, closes: bool) -> None:
+        if name in {"tr", "thead", "tbody", "tfoot", "table"}:
+            at = end if name == "tr" and closes else start
+            self._end_row(table, at)
+            if name == "tr" and not closes:
+                table.row = start
+            table.in_head = (name == "thead" and not closes) or (name == "tr" and table.in_head)
+        if name == "table":
+            self._tables.pop()
+            if table.header and table.rest < end:
+                self._all.append(Head(table.rest, end, "\n".join(table.header)))
+
+    def _end_row(self, table: _Table, at: int) -> None:
+        if table.row is None:
+            return
+        row = decoded(self._source[table.row : at])
+        table.row = None
+        names = "<th" in row.lower() and (not table.header or "<td" not in row.lower())
+        if table.complete or not (table.in_head or names) or len(table.header) == _MOST_ROWS:
+            table.complete = True
+        elif shown := shown_text(row):
+            table.header.append(shown)
+            table.rest = at
+
+
+def shown_text(markup: str) -> str:
+    """What some HTML says, in one line.
+
+    Examples:
+        >>> shown_text("<tr><th>A<b>B</b></th><th>C &amp; D</th></tr>")
+        'AB C & D'
+    """
+    words = _TAG.sub(lambda tag: "" if (tag[1] or "").lower() in INLINE else " ", markup)
+    return " ".join(html.unescape(words).split())
+
+
+def language_of(tag: str, *, own: bool) -> str | None:
+    """The language of code that a tag names.
+
+    Examples:
+        >>> language_of('<div class="highlight highlight-source-python">', own=False)
+        'python'
+    """
+    named = _NAMED.search(tag) if own else None
+    if named is not None and named[1].lower() not in _NO_LANGUAGE:
+        return named[1]
+    classes = _CLASS.search(tag)
+    stated = next(filter(None, classes.groups()), "") if classes else ""
+    names = (one or other for one, other in _LANGUAGE.findall(stated))
+    return next((name for name in names if name not in _NO_LANGUAGE), None)
+
 
 # Lengths are bounded: each sign of a hostile page would read on to its end.
 TOKEN = re.compile(
@@ -117,18 +240,21 @@ def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name
     main = _MAIN.search(source)
     reader.read(*(main.span("text") if main else (0, len(source))))
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
-    return Outline(
-        blocks=reader.blocks,
-        anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of(reader.links),
-        heads=reader.headed.heads,
-        marks=sorted([*spans, *reader.replaced]),
-        instead={
-            **separators(source, spans, reader.tags),
-            **opened_fences(source, spans, reader.headed.fences),
-            **{start: text for (start, _), text in reader.replaced.items()},
-        },
+    apart = {**separators(source, spans, reader.tags), **opened_fences(source, spans, reader.headed.fences)}
+    marks = {**{span: apart.get(span[0], b"") for span in spans}, **reader.replaced}
+    outline = Outline(
+        blocks=reader.blocks, anchors=reader.anchors, links=reader.links, heads=reader.headed.heads, marks=marks
     )
+    facts = outline.facts
+    return replace(outline, blocks=[_titled(block, facts, source) for block in reader.blocks])
+
+
+def _titled(block: Block, facts: SourceFacts, source: bytes) -> Block:
+    """A block; if it is a heading, under the title that is shown of it, and none where nothing is."""
+    if block.heading is None:
+        return block
+    title = " ".join(decoded(facts.shown(source, block.start, block.end)).split())
+    return replace(block, heading=replace(block.heading, title=title) if title else None)
 
 
 def character(entity: bytes) -> bytes:
@@ -152,6 +278,7 @@ class _Reader:
         self._inked = False  # whether that has text already
         self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
         self._depth = 0  # of elements of that name
+        self._cell = ""  # what a heading stands in, of a table
         self._items: list[int] = []
 
     def read(self, first: int, last: int) -> None:
@@ -228,18 +355,20 @@ class _Reader:
         if self._start is None:
             self._start = token.start()
         if name in _HEADINGS or name in _LISTS or name in _WHOLE:
-            self._open, self._depth, self._inked = name, 1, True
+            self._open, self._depth, self._inked, self._cell = name, 1, True, ""
             self._items = []
         elif name == "hr":
             self._close(token.end())
 
     def _inside(self, token: re.Match[bytes], name: str, *, closes: bool) -> None:
         """Read a tag inside a heading, a list, a table or code."""
+        if name in _CELLS:
+            self._cell = "td" if closes else name
         if self._open in _HEADINGS and name in _HEADINGS and not closes:
             self._close(token.start())
             self._opened(token, name)
-        elif self._open in _LISTS and name in _HEADINGS and not closes:
-            self._close(token.start())  # a list of whole sections
+        elif (self._open in _LISTS or self._cell == "td") and name in _HEADINGS and not closes:
+            self._close(token.start())  # whole sections in a list, or in a table that lays out a page
             self._opened(token, name)
         elif name == self._open:
             self._depth += -1 if closes else 1
@@ -255,10 +384,8 @@ class _Reader:
         if start is None:
             return
         if opened in _HEADINGS:
-            title = shown_text(decoded(self._without_hidden(start, end)))
             anchor = self.anchors[-1][1] if self.anchors and self.anchors[-1][0] >= start else None
-            heading = Heading(_HEADINGS[opened], title, anchor)
-            self.blocks.append(Block(start, end, HEADING, heading=heading if title else None))
+            self.blocks.append(Block(start, end, HEADING, heading=Heading(_HEADINGS[opened], "", anchor)))
         elif opened in _LISTS:
             edges = [start, *self._items[1:], end]
             items = tuple(Block(first, last, PARAGRAPH) for first, last in pairwise(edges))
@@ -267,22 +394,6 @@ class _Reader:
             self.blocks.append(Block(start, end, WHOLE))
         else:
             self.blocks.append(Block(start, end, PARAGRAPH if inked else ANCHOR))
-
-    def _without_hidden(self, start: int, end: int) -> bytes:
-        """A span without what is not read."""
-        parts: list[bytes] = []
-        at = start
-        for first, last, name in self._tags_from(start):
-            if first < end and (name in _HIDDEN or not name or b"</" in self._source[first:last]):
-                parts.append(self._source[at : max(at, first)])
-                at = max(at, last)
-        return b" ".join([*parts, self._source[at:end]])
-
-    def _tags_from(self, start: int) -> Sequence[tuple[int, int, str]]:
-        index = len(self.tags)
-        while index and self.tags[index - 1][0] >= start:
-            index -= 1
-        return self.tags[index:]
 
     def _attributes(self, token: re.Match[bytes], name: str) -> None:
         if b"=" not in token["rest"]:

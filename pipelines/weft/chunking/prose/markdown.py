@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
 from urllib.parse import unquote
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from weft.chunking.prose.front import Front, description_in, front_of
-from weft.chunking.prose.heads.html import HtmlHeads
-from weft.chunking.prose.heads.lines import TABLES, heads_of_lines, lines_of, listed_head, options_end, outermost
-from weft.chunking.prose.html import TOKEN, opened_fences
-from weft.chunking.prose.markdown_marks import (
-    LiteralSpan,
-    code_in,
-    component_lines,
-    directive_body,
-    directive_of,
-    included_files,
-    is_code,
-    markdown_marks,
-)
+from weft.chunking.prose.heads import TABLES, heads_of_lines, lines_of, listed_head, options_end, outermost
+from weft.chunking.prose.html import TOKEN, HtmlHeads
+from weft.chunking.prose.markdown_marks import directive_body, included_files, markdown_marks
+from weft.chunking.prose.markdown_parser import directive_of, parsed
 from weft.chunking.prose.outline import (
     ANCHOR,
     HEADING,
@@ -38,21 +26,18 @@ from weft.chunking.prose.outline import (
     Outline,
     Span,
     fenced_equations,
+    inside,
     with_explanations,
 )
 from weft.chunking.prose.rst import rst_outline
-from weft.chunking.prose.sections import chunk_outline
-from weft.chunking.units.parsed import Head, NamePositions
-from weft.chunking.units.splitting import ChunkSizes, SizedText, TokenCounter, decoded, encoded
-from weft.domain.chunks import Chunk
-from weft.domain.documents import Document
+from weft.chunking.units.parsed import Head
+from weft.chunking.units.splitting import decoded, encoded
 from weft.domain.links import Link, LinkKind
 
 # Heads of what Markdown's dialects hold in directives, admonitions, tabs and templates (ING-36, ING-40).
 
-_FENCE = re.compile(rb"[ \t]*(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>[^\n]*)")
-_LISTED = re.compile(rb"(?:list|flat|csv)-table")
-_COLONS = re.compile(rb"^[ \t]*(?P<colons>:{3,})\{(?:list|flat|csv)-table\}[^\n]*\n", re.MULTILINE)
+_FENCE = re.compile(rb"(?:[ \t>*+-]|\d{1,9}[.)])*+(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>[^\n]*)")
+_LISTED = re.compile(r"(?:list|flat|csv)-table")
 # Which lines are numbered or coloured, as MkDocs, Docusaurus and VuePress write it behind the language.
 _LINES = re.compile(
     rb"(?i)[ \t]*(?:(?<=[ \t{])(?:hl_lines|linenums|linenos|linenostart|lineno-start|emphasize-lines|line-numbers"
@@ -60,62 +45,25 @@ _LINES = re.compile(
     rb"|(?<=[\w ])\{[\d,. \t-]+\})"
 )
 
-# What Jekyll and Hugo write for a fence; it opens code as theirs does.
-_HIGHLIGHT = re.compile(
-    r"^(?P<open>(?P<indent>[ \t]*)\{(?:%-?|\{[<%])[ \t]*highlight[ \t]+\"?(?P<language>[\w+#-]+)[^\n]*)$"
-    r"|^[ \t]*(?:\{%-?[ \t]*endhighlight\b|\{\{[<%][ \t]*/[ \t]*highlight\b)[^\n]*$",
-    re.MULTILINE,
-)
-_TILDES = "~" * 8
-
-
-def with_fences(text: str) -> str:
-    r"""The text with fences where templates open and close code, line by line.
-
-    Examples:
-        >>> with_fences("{% highlight python %}\n# no heading\n{% endhighlight %}\n")
-        '~~~~~~~~python\n# no heading\n~~~~~~~~\n'
-    """
-    if "highlight" not in text:
-        return text
-    region = [match["open"] is not None for match in _HIGHLIGHT.finditer(text)]
-    if not region or region != [True, False] * (len(region) // 2):
-        return text
-    return _HIGHLIGHT.sub(lambda match: f"{match['indent'] or ''}{_TILDES}{match['language'] or ''}", text)
-
-
-def template_fences(source: bytes, start: int, end: int) -> Mapping[Span, bytes]:
-    """Lines of code in a template, and the fences that are shown for them; none of other code."""
-    first = source.find(b"\n", start, end) + 1 or end
-    opening = _HIGHLIGHT.match(decoded(source[start:first]).rstrip("\r\n"))
-    if opening is None:
-        return {}
-    last = source.rfind(b"\n", first, max(end - 1, first)) + 1
-    fence = f"{opening['indent']}```{opening['language']}\n".encode()
-    return {(start, first): fence, **({(last, end): b"```\n"} if last >= first else {})}
-
 
 def fence_head(source: bytes, start: int, end: int) -> Iterator[Head]:
     """The head of a fence: what opens code, what names the columns of a table."""
     match = _FENCE.match(source, start, end)
     first = source.find(b"\n", start, end) + 1
-    if not first or first >= end:
+    if match is None or not first or first >= end:
         return
-    if match is None:
-        line = next(iter(template_fences(source, start, end).values()), source[start:first])
-        yield Head(first, end, decoded(line.strip(b"> \t\r\n")))
-    elif _LISTED.fullmatch(directive := directive_of(match["info"])):
+    if _LISTED.fullmatch(directive := directive_of(decoded(match["info"]))):
         yield from _listed(source, first, end)
-    elif directive == b"table":
+    elif directive == "table":
         yield from heads_of_lines(source, first, end, TABLES)
     else:
-        yield Head(first, end, decoded(_LINES.sub(b"", match[0]).strip()))
+        yield Head(first, end, decoded(_LINES.sub(b"", match["fence"] + match["info"]).strip()))
 
 
 def line_options(source: bytes, start: int, end: int) -> Iterator[Span]:
     """What the line that opens code says of how its lines are shown."""
     match = _FENCE.match(source, start, end)
-    if match is not None and not directive_of(match["info"]):
+    if match is not None and not directive_of(decoded(match["info"])):
         yield from (option.span() for option in _LINES.finditer(source, match.start("info"), match.end("info")))
 
 
@@ -129,33 +77,11 @@ def _listed(source: bytes, start: int, end: int) -> Iterator[Head]:
         yield Head(lines[region.first].start, lines[region.after - 1].end, head)
 
 
-def colon_heads(source: bytes) -> Iterator[Head]:
-    """Heads of tables between colons, which the parser takes for lists and paragraphs."""
-    for match in _COLONS.finditer(source):
-        closing = source.find(b"\n" + match["colons"], match.end())
-        if closing >= 0:
-            yield from _listed(source, match.end(), closing + 1)
-
-
-def nested_heads(source: bytes, literals: Sequence[LiteralSpan]) -> Iterator[Head]:
-    """Heads in what the parser takes for code, and is the body of an admonition or a directive."""
-    tables = partial(heads_of_lines, source, readers=TABLES)
-    for literal in literals:
-        if literal.whole:
-            continue
-        at = literal.start
-        for first, last in [*literal.code, (literal.end, literal.end)]:
-            yield from tables(at, first)
-            if first < last:
-                yield from fence_head(source, first, last)
-            at = last
-
-
-def rst_in(source: bytes, start: int, end: int) -> tuple[list[Head], list[Span]]:
+def rst_in(source: bytes, start: int, end: int) -> tuple[list[Head], dict[Span, bytes]]:
     """Heads and marks of reStructuredText within a span."""
-    outline: Outline = rst_outline(source[start:end])
+    outline = rst_outline(source[start:end])
     heads = [Head(start + head.start, start + head.end, head.text) for head in outline.heads]
-    return heads, [(start + first, start + last) for first, last in outline.marks]
+    return heads, {(start + first, start + last): instead for (first, last), instead in outline.marks.items()}
 
 
 _LINE_END = re.compile(rb"\r\n?|\n")
@@ -180,13 +106,8 @@ _KINDS = {
     "ordered_list_open": LIST,
     "list_item_open": "item",
     "blockquote_open": "quote",
+    "container_open": "directive",
 }
-
-
-def chunk_markdown(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Sections of a Markdown document; long ones in parts of whole blocks."""
-    text = SizedText(document.text, sizes, count_tokens)
-    return chunk_outline(document, text, markdown_outline(document.text, text.source))
 
 
 def markdown_outline(text: str, source: bytes) -> Outline:
@@ -196,78 +117,36 @@ def markdown_outline(text: str, source: bytes) -> Outline:
     hidden = _hidden_front(text, match, front)
     lines = [front, *(end.end() for end in _LINE_END.finditer(source, front)), len(source)]
     reader = _Reader(source, lines)
-    components = component_lines(source, front)
-    parsed = decoded(_without(source, components)[front:]) if components else text[match.after :] if match else text
-    blocks = reader.blocks(_parser(indented=not components).parse(with_fences(parsed)))
-    blocks = _with_components(blocks, components)
-    literals = list(code_in(source, sorted(reader.literals)))
+    blocks = reader.blocks(parsed(text[match.after :] if match else text))
     rst = [rst_in(source, *span) for span in reader.rst]
-    shown = {place: fence for span in reader.literals for place, fence in template_fences(source, *span).items()}
-    code = [span for literal in literals for span in literal.code]
-    options = [option for span in code for option in line_options(source, *span)]
-    marks = markdown_marks(
-        source,
-        [(0, front), *code],
-        [*hidden, *shown, *options, *reader.rules, *(mark for _, marks in rst for mark in marks)],
-    )
-    within = [*reader.html.heads, *nested_heads(source, literals), *colon_heads(source)]
+    options = [option for span in reader.code for option in line_options(source, *span)]
+    marks = {**hidden, **reader.templates, **dict.fromkeys([*options, *reader.rules], b"")}
+    marks |= {span: instead for _, inner in rst for span, instead in inner.items()}
     return Outline(
         blocks=_with_equations(blocks, source),
-        anchors=NamePositions.of(reader.anchors),
-        links=NamePositions.of([*reader.links, *_includes(source, reader.literals)]),
-        heads=outermost([*reader.heads, *within, *(head for heads, _ in rst for head in heads)]),
-        marks=marks.spans,
-        instead={
-            **marks.instead,
-            **opened_fences(source, marks.spans, reader.html.fences),
-            **{start: fence for (start, _), fence in shown.items()},
-            **({hidden[1][0]: b"\n\n"} if len(hidden) > 1 else {}),
-        },
+        anchors=reader.anchors,
+        links=[*reader.links, *_includes(source, reader.code)],
+        heads=outermost([*reader.heads, *reader.html.heads, *(head for heads, _ in rst for head in heads)]),
+        marks=markdown_marks(source, [(0, front), *reader.code], marks, reader.html.fences),
     )
 
 
-def _without(source: bytes, spans: Sequence[Span]) -> bytes:
-    """A source with blanks in place of some spans: what stands beside a tag is read as if it stood alone."""
-    blank = bytearray(source)
-    for start, end in spans:
-        blank[start:end] = re.sub(rb"[^\n]", b" ", source[start:end])
-    return bytes(blank)
-
-
-def _with_components(blocks: Sequence[Block], components: Sequence[Span]) -> list[Block]:
-    """The blocks, with the tags of components between them, which lead to what follows."""
-    ends = [block.end for block in blocks]
-    between = [
-        Block(start, end, ANCHOR)
-        for start, end in components
-        if (at := bisect_right(ends, start)) == len(blocks) or blocks[at].start >= end
-    ]
-    return sorted([*blocks, *between], key=lambda block: block.start)
-
-
-def _hidden_front(text: str, front: Front | None, end: int) -> list[tuple[int, int]]:
+def _hidden_front(text: str, front: Front | None, end: int) -> dict[Span, bytes]:
     """The spans of front matter that are read as facts: all of it but a description."""
     described = description_in(text, front) if front else None
     if described is None:
-        return [(0, end)]
+        return {(0, end): b""}
     first, last = (len(encoded(text[:at])) for at in described)
-    return [(0, first), (last, end)]
+    return {(0, first): b"", (last, end): b"\n\n"}
 
 
 def _includes(source: bytes, literals: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Link]]:
     """Links to the files that a text takes in; examples in its code take in none."""
     code = sorted(literals)
+    opened = {start for start, _ in code}
     for at, path in included_files(source):
-        before = bisect_right(code, (at, len(source))) - 1
-        if before < 0 or code[before][1] <= at or code[before][0] == at:
+        if at in opened or not inside(code, at):
             yield at, Link(LinkKind.REFERENCES, path)
-
-
-@cache
-def _parser(*, indented: bool = True) -> MarkdownIt:
-    """A parser; beside components an indent is none of code, as in MDX."""
-    parser = MarkdownIt("commonmark").enable("table")
-    return parser if indented else parser.disable("code")
 
 
 @dataclass(slots=True)
@@ -286,9 +165,10 @@ class _Reader:
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
         self.heads: list[Head] = []
-        self.literals: list[tuple[int, int]] = []
-        self.rst: list[tuple[int, int]] = []
-        self.rules: list[tuple[int, int]] = []
+        self.code: list[Span] = []
+        self.rst: list[Span] = []
+        self.rules: list[Span] = []
+        self.templates: dict[Span, bytes] = {}  # lines around code, and the fences that are shown for them
         self.html = HtmlHeads(source)
         self._source = source
         self._lines = lines
@@ -329,18 +209,26 @@ class _Reader:
             return Block(start, end, ANCHOR if _is_anchor(token.content) else WHOLE)
         if token.type == "hr" and token.level == 0:
             self.rules.append((start, end))
-        if token.type in {"fence", "code_block"}:
-            self.literals.append((start, end))
+        if token.type in {"fence", "code_block", "template"}:
+            self.code.append((start, end))
         if token.type == "fence":
-            self._fence(encoded(token.info), start, end)
-        return Block(start, end, WHOLE)
+            self._fence(token.info, start, end)
+        if token.type == "template":
+            self._template(token, start, end)
+        return Block(start, end, ANCHOR if token.type == "mark" else WHOLE)
 
-    def _fence(self, info: bytes, start: int, end: int) -> None:
+    def _template(self, token: Token, start: int, end: int) -> None:
+        opens, after = token.map or (0, 0)
+        first, last = self._lines[opens + 1], self._lines[after - 1]
+        fence = f"```{token.info}"
+        self.templates |= {(start, first): f"{fence}\n".encode(), (last, end): b"```\n"}
+        self.heads.append(Head(first, end, fence))
+
+    def _fence(self, info: str, start: int, end: int) -> None:
         """Note the head of a fence, unless it is a directive whose body is text as any other."""
-        directive = directive_of(info)
-        if directive == b"eval-rst":
+        if directive_of(info) == "eval-rst":
             self.rst.append(directive_body(self._source, start, end))
-        elif not directive or is_code(directive):
+        else:
             self.heads += fence_head(self._source, start, end)
 
     def _tables(self, start: int, end: int) -> list[Head]:
@@ -371,6 +259,8 @@ class _Reader:
         if kind == PARAGRAPH:
             alone = ANCHOR if _LABEL.fullmatch(opened.text) or _is_anchor(opened.text) else PARAGRAPH
             return Block(start, end, alone)
+        if directive_of(token.info).endswith("table"):
+            self.heads += fence_head(self._source, start, end)
         if token.type == "table_open":
             self._head(
                 token, 2, decoded(self._source[start : self._lines[(token.map or [0])[0] + 1]]).strip("> \t\r\n")

@@ -7,16 +7,12 @@ what a text shows to its readers stays, and every mark is a span of the source, 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import NamedTuple
 
-from weft.chunking.prose.heads.html import INLINE
-from weft.chunking.prose.html import character, separators
-from weft.chunking.prose.outline import Span, merged
+from weft.chunking.prose.html import INLINE, character, opened_fences, separators
+from weft.chunking.prose.markdown_parser import BRACES, COMPONENT, DIRECTIVE
+from weft.chunking.prose.outline import Span, inside, merged
 
 _ATTRIBUTE = rb"(?:[#.][\w:-]{1,80}|[\w-]{1,40}=(?:\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[^\s\"'{}]{1,100}))"
 _TEXT = rb"(?:[^\[\]\\\n]|\n(?!\s*\n)|\\.|!?\[[^\[\]\n]{0,200}\]){0,300}"
@@ -26,8 +22,7 @@ _TARGET = (
     + _QUOTED
     + rb")?\s{0,3}\)"
 )
-_COMPONENT = rb"(?-i:[A-Z][a-z])\w{0,60}(?:\.\w{1,60})?"  # of JSX
-_BRACES = rb"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]{0,200}\}){0,200}\}){0,200}\}"
+_COMPONENT, _BRACES = COMPONENT.encode(), BRACES.encode()
 _CLOSED = rb"(?:[^<]|<(?!/?(?P=element)\b)){0,4000}</(?P=element)>"
 _TAGS = (
     b"a abbr address article aside audio b blockquote br button caption center cite code col colgroup dd del details "
@@ -67,6 +62,12 @@ _MARK = re.compile(
     rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)",
     re.MULTILINE | re.IGNORECASE,
 )
+_SHOWN = ("escaped", "bare", "address")  # of what is around them
+_NOT_SHOWN = (
+    *("module", "remark", "component", "wrapper", "definition", "link", "target", "alert", "alert_end", "attributes"),
+    *("kramdown", "include", "include_end", "template", "icon"),
+)
+_LINE_SIGNS = ("sign", "tab", "tab_end", "snippet", "snippet_end", "label")
 _LINE = re.compile(
     rb"^(?P<indent>[ \t]*)(?:"
     rb"(?P<sign>(?:!!!|\?\?\?\+?)[ \t]+)(?P<kind>[\w-]+(?:[ \t]+[\w-]+)*)(?P<quoted>[ \t]+\"(?P<title>[^\"\n]*)\")?"
@@ -78,7 +79,7 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _FENCE = re.compile(rb"^[ \t]*(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>[^\n]*)$", re.MULTILINE)
-_DIRECTIVE = re.compile(rb"[ \t]*\{(?P<name>[\w:.+-]{1,60})\}[ \t]*(?P<title>[^\n]*?)[ \t\r]*$")
+_DIRECTIVE = re.compile(DIRECTIVE.pattern.encode())
 _KINDS = re.compile(
     rb"note|tip|hint|info|important|warning|caution|danger|attention|error|bug|success|failure|example|question|seealso"
     rb"|deprecated|version(?:added|changed|removed)"
@@ -95,19 +96,6 @@ _GIVEN = re.compile(
 )
 _TITLES = frozenset(b"title label name path query body header heading caption alt summary description".split())
 _LIKE = frozenset(b"type default required".split())
-_COMPONENT_LINES = re.compile(
-    rb"^[ \t]*</?"
-    + _COMPONENT
-    + rb"(?:\s{1,40}[\w:-]{1,60}(?:=(?:\"[^\"]{0,500}\"|'[^']{0,500}'|"
-    + _BRACES
-    + rb"))?){0,20}"
-    rb"\s{0,40}/?>[ \t]*\r?$",
-    re.MULTILINE,
-)
-_INDENT = 4  # columns: what stands so far in belongs to the admonition or tab above
-_CODE = re.compile(
-    rb"code|code-block|code-cell|sourcecode|literalinclude|math|eval-rst|mermaid|graphviz|table|csv-table|list-table"
-)
 _INCLUDES = re.compile(
     rb"^[ \t]*;?-{1,9}8<-{1,9}[ \t]*\"([^\"\n:]{1,300})|\{%-?[ \t]*include(?:_relative)?[ \t]+[\"']?([\w./-]{1,300})"
     rb"|\{![ \t]*([\w./ -]{1,300}?)[ \t]*!\}|^[ \t]*(?:`{3,}|:{3,})[ \t]*\{(?:literal)?include\}[ \t]*(\S{1,300})",
@@ -125,19 +113,6 @@ def included_files(source: bytes) -> Iterator[tuple[int, str]]:
     for match in _INCLUDES.finditer(source):
         path = next(group for group in match.groups() if group)
         yield match.start(), path.decode("utf-8", "replace").strip()
-
-
-@dataclass(slots=True)
-class Marks:
-    """What in a text is no words."""
-
-    spans: list[Span]  # disjoint and in order
-    instead: Mapping[int, bytes]  # what is shown in place of one, by where it begins
-
-
-def component_lines(source: bytes, start: int) -> list[Span]:
-    """Spans of tags of components that stand on lines of their own, in order."""
-    return [match.span() for match in _COMPONENT_LINES.finditer(source, start)] if b"<" in source else []
 
 
 def shown_of(given: bytes, *, tab: bool = False) -> bytes:
@@ -169,19 +144,20 @@ def _value(match: re.Match[bytes]) -> bytes:
     return b" ".join(replaced.split())
 
 
-def markdown_marks(source: bytes, code: Iterable[Span], further: Iterable[Span] = ()) -> Marks:
-    """The marks of a text: characters written by name are shown as themselves, and what tags kept apart stays apart."""
+def markdown_marks(
+    source: bytes, code: Iterable[Span], further: Mapping[Span, bytes], fences: Sequence[tuple[int, str]]
+) -> Mapping[Span, bytes]:
+    """The marks of a text, with further ones, and what is shown in place of each.
+
+    Characters written by name are shown as themselves, what tags kept apart stays apart, and code of HTML has `fences`.
+    """
     reader = _Reader(source)
     inner = chain.from_iterable(reader.prose(*span) for span in _between(source, code))
     spans = merged(source, [*further, *inner])
-    starts = [start for start, _ in spans]
-    apart = separators(source, spans, reader.tags, tight=True)
-    outside = {
-        span: text
-        for span, text in reader.replaced.items()
-        if (at := bisect_right(starts, span[0])) == 0 or spans[at - 1][1] <= span[0]
-    }
-    return Marks(sorted([*spans, *outside]), {**apart, **{start: text for (start, _), text in outside.items()}})
+    apart = {**separators(source, spans, reader.tags, tight=True), **opened_fences(source, spans, fences)}
+    apart |= {start: instead for (start, _), instead in further.items() if instead}
+    outside = {span: text for span, text in reader.replaced.items() if not inside(spans, span[0])}
+    return {**{span: apart.get(span[0], b"") for span in spans}, **outside}
 
 
 def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:
@@ -193,92 +169,12 @@ def _between(source: bytes, code: Iterable[Span]) -> Iterator[Span]:
         done = max(done, end)
 
 
-class LiteralSpan(NamedTuple):
-    """What the parser takes for code."""
-
-    start: int
-    end: int
-    code: Sequence[Span]  # what of it is code
-    whole: bool  # whether it is what the parser takes it for, and no body of an admonition or a directive
-
-
-def code_in(source: bytes, literals: Sequence[Span]) -> Iterator[LiteralSpan]:
-    """What of each literal is code."""
-    within = _Within(source)
-    for start, end in literals:
-        inside = within.admonition(start)
-        opened = _FENCE.match(source, start, end)
-        directive = directive_of(opened["info"]) if opened else b""
-        if opened is not None and directive and not is_code(directive):
-            yield LiteralSpan(start, end, list(_fences(source, opened.end(), end)), whole=False)
-        elif inside:
-            yield LiteralSpan(start, end, list(_fences(source, start, end)), whole=False)
-        else:
-            yield LiteralSpan(start, end, [(start, end)], whole=True)
-
-
-def is_code(directive: bytes) -> bool:
-    """Whether the body of a directive is no text of the language."""
-    return _CODE.fullmatch(directive) is not None
-
-
-def directive_of(info: bytes) -> bytes:
-    """The directive that a fence names; nothing where it names none."""
-    match = _DIRECTIVE.match(info)
-    return match["name"] if match else b""
-
-
 def directive_body(source: bytes, start: int, end: int) -> Span:
     """A fence without the lines that open and close it."""
     first = source.find(b"\n", start, end) + 1 or end
     last = source.rfind(b"\n", first, end - 1) + 1
     closes = _FENCE.match(source, last, end) if last > first else None
     return first, last if closes else end
-
-
-def _fences(source: bytes, start: int, end: int) -> Iterator[Span]:
-    """Fences of code in what the parser takes for code; directives in it may hold some, too."""
-    opened: re.Match[bytes] | None = None
-    directives: list[bytes] = []
-    for match in _FENCE.finditer(source, start, end):
-        fence, info = match["fence"], match["info"].strip()
-        if opened is not None:
-            if fence.startswith(opened["fence"]) and not info:
-                yield opened.start(), match.end()
-                opened = None
-        elif (directive := _DIRECTIVE.match(info)) and not _CODE.fullmatch(directive["name"]):
-            directives.append(fence)
-        elif directives and fence.startswith(directives[-1]) and not info:
-            directives.pop()
-        elif not fence.startswith(b":") and match.end() < end:
-            opened = match
-
-
-class _Within:
-    """Which lines belong to an admonition or a tab: those that are indented below it; asked in order."""
-
-    def __init__(self, source: bytes) -> None:
-        self._spans: deque[Span] = deque()
-        start: int | None = None
-        at = least = 0  # where a line begins; columns that it is indented by where it still belongs there
-        for line in source.split(b"\n"):
-            ink = line.lstrip()
-            indent = len(line) - len(ink)
-            if ink and (start is None or indent < least):
-                if start is not None:
-                    self._spans.append((start, at))
-                match = _LINE.match(line)
-                start = at if match and (match["sign"] or match["tab"]) else None
-                least = indent + _INDENT
-            at += len(line) + 1
-        if start is not None:
-            self._spans.append((start, at))
-
-    def admonition(self, position: int) -> bool:
-        """Whether a position is in one."""
-        while self._spans and self._spans[0][1] <= position:
-            self._spans.popleft()
-        return bool(self._spans) and self._spans[0][0] <= position
 
 
 class _Reader:
@@ -288,33 +184,14 @@ class _Reader:
         self.tags: list[tuple[int, int, str]] = []
         self.replaced: dict[Span, bytes] = {}  # what is shown in place of characters by name, and of components
         self._source = source
-        self._directives: list[bytes] = []
-        self._fence: bytes | None = None  # what opened code that the parser takes for text
 
     def prose(self, start: int, end: int) -> Iterator[Span]:
         """The marks of a span."""
         for match in _LINE.finditer(self._source, start, end):
             yield from _of_line(match)
         for match in _FENCE.finditer(self._source, start, end):
-            if not self._is_of_code(match):
-                yield from _of_fence(self._source, match, end)
+            yield from _of_fence(self._source, match, end)
         yield from self._inline(start, end)
-
-    def _is_of_code(self, match: re.Match[bytes]) -> bool:
-        """Whether a fence opens or closes code, right below a tag; those of directives show nothing."""
-        fence, info = match["fence"], match["info"].strip()
-        if self._fence is not None:
-            if fence.startswith(self._fence) and not info:
-                self._fence = None
-            return True
-        if _DIRECTIVE.match(info) or fence.startswith(b":"):
-            self._directives += [fence] if info else []
-        elif self._directives and not info and fence.startswith(self._directives[-1]):
-            self._directives.pop()
-        elif b"`" not in info:
-            self._fence = fence
-            return True
-        return False
 
     def _inline(self, start: int, end: int) -> Iterator[Span]:
         source, position = self._source, start
@@ -341,30 +218,32 @@ class _Reader:
             else:
                 if mark["tag"]:
                     self.tags.append((*mark.span(), _name_of(source, mark)))
-                for name, spans in _SPANS.items():
-                    if mark[name] is not None:
-                        yield from spans(mark)
-                        break
+                yield from _of_sign(mark)
+
+
+def _of_sign(mark: re.Match[bytes]) -> Iterator[Span]:
+    """What of a sign in a line is not shown."""
+    if mark["tag"]:
+        yield from _of_tag(mark)
+    elif mark["role"]:
+        yield from _of_role(mark)
+    elif shown := next((name for name in _SHOWN if mark[name] is not None), None):
+        yield mark.start(), mark.start(shown)
+        yield mark.end(shown), mark.end()
+    else:
+        yield from (mark.span(name) for name in _NOT_SHOWN if mark[name] is not None)
 
 
 def _of_line(match: re.Match[bytes]) -> Iterator[Span]:
-    if match["sign"]:
-        yield match.span("sign")
-        if match["title"]:
-            yield match.end("sign"), match.start("title")
-            yield match.end("title"), match.end("quoted")
-        elif match["quoted"]:
-            yield match.start(), match.end("quoted")
-    elif match["tab"]:
-        yield match.span("tab")
-        yield match.span("tab_end")
-    elif match["colons"]:
+    if match["colons"]:
         yield from _of_container(match)
-    elif match["snippet"]:
-        yield match.span("snippet")
-        yield match.span("snippet_end")
+    elif match["title"]:
+        yield match.start("sign"), match.start("title")
+        yield match.end("title"), match.end("quoted")
+    elif match["quoted"]:
+        yield match.start(), match.end("quoted")
     else:
-        yield match.span("label")
+        yield from (match.span(name) for name in _LINE_SIGNS if match[name] is not None)
 
 
 def _of_container(match: re.Match[bytes]) -> Iterator[Span]:
@@ -418,10 +297,6 @@ def _name_of(source: bytes, mark: re.Match[bytes]) -> str:
     return "td" if name and name not in INLINE and (name == "br" or row.startswith(b"|")) else name
 
 
-def _around(*names: str) -> Callable[[re.Match[bytes]], Iterator[Span]]:
-    return lambda match: (match.span(name) for name in names if match[name] is not None)
-
-
 def _of_tag(match: re.Match[bytes]) -> Iterator[Span]:
     """All of a tag, but for the words that stand for an image."""
     alt = _ALT.search(match["tag"])
@@ -437,26 +312,3 @@ def _of_role(match: re.Match[bytes]) -> Iterator[Span]:
     yield match.end("named"), match.end()
     if match["named"][:1] in b"~!":
         yield match.start("named"), match.start("named") + 1
-
-
-_SPANS: Mapping[str, Callable[[re.Match[bytes]], Iterator[Span]]] = {
-    "escape": _around(),
-    "escaped": lambda match: iter(((match.start(), match.start("escaped")),)),
-    "bare": lambda match: iter(((match.start(), match.start("bare")), (match.end("bare"), match.end()))),
-    "module": _around("module"),
-    "remark": _around("remark"),
-    "component": _around("component"),
-    "wrapper": _around("wrapper"),
-    "role": _of_role,
-    "code": _around(),
-    "tag": _of_tag,
-    "address": lambda match: iter(((match.start(), match.start("address")), (match.end("address"), match.end()))),
-    "definition": _around("definition"),
-    "link": _around("link", "target"),
-    "alert": _around("alert", "alert_end"),
-    "attributes": _around("attributes"),
-    "kramdown": _around("kramdown"),
-    "include": _around("include", "include_end"),
-    "template": _around("template"),
-    "icon": _around("icon"),
-}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from weft.chunking.units.parsed import Head, NamePositions
+from weft.chunking.units.parsed import Head, NamePositions, SourceFacts
 from weft.chunking.units.splitting import sentences
 from weft.domain.links import Link
 
@@ -68,25 +68,40 @@ class Outline:
     """What a reader finds in a document."""
 
     blocks: Sequence[Block]  # at the top level, in order, disjoint
-    anchors: NamePositions[str] = field(default_factory=NamePositions)  # names by which places are referred to
-    links: NamePositions[Link] = field(default_factory=NamePositions)
-    # facts about places, as name and value
-    notes: NamePositions[tuple[str, str]] = field(default_factory=NamePositions)
+    anchors: Iterable[tuple[int, str]] = ()  # names by which places are referred to
+    links: Iterable[tuple[int, Link]] = ()
+    notes: Iterable[tuple[int, tuple[str, str]]] = ()  # facts about places, as name and value
     heads: Sequence[Head] = ()  # of its tables and fences, disjoint and in order
-    # spans of markup that is no words, disjoint and in order: it is neither shown nor searched
-    marks: Sequence[Span] = ()
-    instead: Mapping[int, bytes] = field(default_factory=dict)  # what is shown in place of a mark, by where that begins
+    # disjoint spans of markup that is no words, and what is shown instead: it is neither shown nor searched
+    marks: Mapping[Span, bytes] = field(default_factory=dict)
+
+    @property
+    def facts(self) -> SourceFacts:
+        """Links and marks in source order."""
+        marks = sorted((*span, instead) for span, instead in self.marks.items())
+        return SourceFacts(links=NamePositions.of(self.links), marks=marks)
+
+
+def joined(spans: Iterable[Span], apart: int = 0) -> list[Span]:
+    """Spans in order, those that meet as one; or only those that share so many bytes."""
+    outer: list[Span] = []
+    for start, end in sorted(spans):
+        if outer and start <= outer[-1][1] - apart:
+            outer[-1] = (outer[-1][0], max(outer[-1][1], end))
+        else:
+            outer.append((start, end))
+    return outer
+
+
+def inside(spans: Sequence[Span], position: int) -> bool:
+    """Whether a position is in one of some spans, which are disjoint and in order."""
+    before = bisect_right(spans, position, key=itemgetter(0)) - 1
+    return before >= 0 and position < spans[before][1]
 
 
 def merged(source: bytes, marks: Iterable[Span]) -> list[Span]:
     """Marks in order, those that meet as one, with the line of one that stands on it alone."""
-    joined: list[Span] = []
-    for start, end in sorted(mark for mark in marks if mark[0] < mark[1]):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
-        else:
-            joined.append((start, end))
-    return [_with_line(source, *mark) for mark in joined]
+    return [_with_line(source, *mark) for mark in joined(mark for mark in marks if mark[0] < mark[1])]
 
 
 def _with_line(source: bytes, start: int, end: int) -> Span:
@@ -137,7 +152,7 @@ def _uncut(block: Block, source: bytes, equations: Sequence[Span]) -> Block:
     if block.kind != PARAGRAPH or not held:
         return block
     breaks = [block.start, *sentences(source, block.start, block.end), block.end]
-    return replace(block, uncut=tuple(_merged(_with_words(source, breaks, span) for span in held)))
+    return replace(block, uncut=tuple(joined((_with_words(source, breaks, span) for span in held), apart=1)))
 
 
 def _with_words(source: bytes, breaks: Sequence[int], span: Span) -> Span:
@@ -163,13 +178,3 @@ def _between(source: bytes, start: int, end: int, opening: bytes, closing: bytes
             return
         yield first, last + len(closing)
         first = source.find(opening, last + len(closing), end)
-
-
-def _merged(spans: Iterable[Span]) -> list[Span]:
-    merged: list[Span] = []
-    for start, end in spans:
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
-        else:
-            merged.append((start, end))
-    return merged

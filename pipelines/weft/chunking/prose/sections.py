@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from weft.chunking.prose.link_lists import is_link_list
 from weft.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
 from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
-from weft.chunking.units.parsed import Head, ParsedUnit, SourceFacts
+from weft.chunking.units.parsed import Head, NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import Cuts, SizedText, decoded, sentences
 from weft.domain.chunks import LINK_LIST, Chunk
 from weft.domain.documents import Document
+
+_LINK = re.compile(
+    r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
+    r"|\[\[(?P<wiki>[^][]+)\]\]|<<(?P<cross>[^<>]+)>>|`(?P<rest>[^`<>]+)<[^<>]+>`_|:\w+:`(?P<role>[^`]+)`"
+)
+_HEADING = re.compile(r"(?m)^\s*(?:#+|=+)\s.*$")
+_LETTERS = re.compile(r"[^\W_]+")
+
+
+def is_link_list(text: str) -> bool:
+    """Whether most of what a text says, below its headings, are links: in Markdown, AsciiDoc, reST or a wiki.
+
+    Examples:
+        >>> is_link_list("- [Codes](#codes) - [E_ONE](#e_one)"), is_link_list("[a](#a)")
+        (True, False)
+        >>> is_link_list("- [uv](#uv): installs packages - [ty](#ty): checks the types of them")
+        False
+    """
+    if not any(mark in text for mark in ("](", "][", "[[", "<<", "`")):
+        return False
+    prose = _HEADING.sub("", text)
+    links = [_letters("".join(filter(None, match.groups()))) for match in _LINK.finditer(prose)]
+    return len(links) > 1 and sum(links) > _letters(_LINK.sub(" ", prose))
+
+
+def _letters(text: str) -> int:
+    return sum(map(len, _LETTERS.findall(text)))
+
 
 _WIDEST_END = 200  # bytes at the end of a paragraph that are looked at
 
@@ -25,11 +53,12 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
     A section stays whole up to the target; a longer one is cut into its special blocks and long paragraphs, and runs
     of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum.
     """
-    facts = SourceFacts(links=outline.links, marks=outline.marks, instead=outline.instead)
+    facts = outline.facts
+    anchors, notes = NamePositions.of(outline.anchors), NamePositions.of(outline.notes)
     text = _ShownText(document.text, text, facts)
     sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
     units = [
-        _annotated(part, outline, text.source)
+        _annotated(part, anchors, notes, text.source)
         for section, unit in _units(sections, len(text.source))
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
@@ -172,14 +201,16 @@ def _context(headings: Sequence[Heading]) -> str:
     return PATH_SEPARATOR.join(heading.title for heading in headings)
 
 
-def _annotated(unit: ParsedUnit, outline: Outline, source: bytes) -> ParsedUnit:
-    anchors = outline.anchors.within(unit.start, unit.end)
-    notes = dict(outline.notes.within(unit.start, unit.end))
-    if len(anchors) > 1:
-        notes["anchors"] = " ".join(anchors)
+def _annotated(
+    unit: ParsedUnit, anchors: NamePositions[str], notes: NamePositions[tuple[str, str]], source: bytes
+) -> ParsedUnit:
+    named = anchors.within(unit.start, unit.end)
+    attributes = {**unit.attributes, **dict(notes.within(unit.start, unit.end))}
+    if len(named) > 1:
+        attributes["anchors"] = " ".join(named)
     if is_link_list(decoded(source[unit.start : unit.end])):
-        notes[LINK_LIST] = "yes"
-    return replace(unit, anchor=anchors[0] if anchors else None, attributes={**unit.attributes, **notes})
+        attributes[LINK_LIST] = "yes"
+    return replace(unit, anchor=named[0] if named else None, attributes=attributes)
 
 
 def _runs(blocks: Sequence[Block], unit: ParsedUnit, text: SizedText) -> Iterator[tuple[ParsedUnit, Sequence[Block]]]:

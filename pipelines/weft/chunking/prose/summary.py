@@ -15,10 +15,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from weft.chunking.prose.front import front_of
-from weft.chunking.prose.lined import OUTLINES
-from weft.chunking.prose.markdown import markdown_outline
-from weft.chunking.prose.rst import rst_outline
-from weft.chunking.units.parsed import SourceFacts
+from weft.chunking.prose.reader import outline_of
 from weft.chunking.units.splitting import TokenCounter, TokenMeter, decoded, digest, encoded
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document
@@ -94,21 +91,12 @@ def _longest(text: str, ends: Sequence[int], limit: int, count_tokens: TokenCoun
 
 
 def _of_prose(task: _Task) -> str:
-    return _extract(task, _without_marks(task.head, task.document))
-
-
-def _without_marks(text: str, document: Document) -> str:
-    """The text without what is markup and no words."""
-    source = encoded(text)
-    if document.content_type is ContentType.MARKDOWN:
-        outline = markdown_outline(text, source)
-    elif document.content_type is ContentType.RST:
-        outline = rst_outline(source)
-    elif document.content_type is ContentType.MARKUP and (read := OUTLINES.get(document.language or "")) is not None:
-        outline = read(source)
-    else:
-        return text
-    return decoded(SourceFacts(marks=outline.marks, instead=outline.instead).shown(source, 0, len(source)))
+    text = task.head
+    outline = outline_of(text, task.document.content_type, task.document.language)
+    if outline is not None:
+        source = encoded(text)
+        text = decoded(outline.facts.shown(source, 0, len(source)))
+    return _extract(task, text)
 
 
 def _of_paper(task: _Task) -> str:

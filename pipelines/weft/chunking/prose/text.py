@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import cache, partial
 from operator import itemgetter
 
-from weft.chunking.prose.heads.lines import csv_columns, heads_of_lines
+from weft.chunking.prose.heads import csv_columns, heads_of_lines
 from weft.chunking.prose.layout import layout_windows
 from weft.chunking.units.hierarchy import assemble, leading
 from weft.chunking.units.parsed import Head, ParsedUnit

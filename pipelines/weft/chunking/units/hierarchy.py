@@ -214,8 +214,8 @@ def _reads_from(source: bytes, unit: ParsedUnit, facts: SourceFacts) -> int:
     """Offset of a unit's first byte that is neither blank nor in a mark; of its first ink where it has no such."""
     first, last = _ink(source, unit)
     at = first
-    for start, end in facts.marks[bisect_right(facts.marks, first, key=itemgetter(1)) :]:
-        if start > at or facts.instead.get(start, b"").strip():
+    for start, end, instead in facts.marks[bisect_right(facts.marks, first, key=itemgetter(1)) :]:
+        if start > at or instead.strip():
             break
         inner = source[end : last + 1]
         at = end + len(inner) - len(inner.lstrip())

@@ -88,10 +88,8 @@ class SourceFacts:
     references: NamePositions[str] = field(default_factory=NamePositions)
     links: NamePositions[Link] = field(default_factory=NamePositions)
     errors: Sequence[tuple[int, int]] = ()  # spans of syntax errors, disjoint and in order
-    # spans of markup that is no words, disjoint and in order: texts of chunks are without it
-    marks: Sequence[tuple[int, int]] = ()
-    # what stands in those texts in place of a mark, by where that begins
-    instead: Mapping[int, bytes] = field(default_factory=dict)
+    # spans of markup that is no words, disjoint and in order, and what texts of chunks say in place of each
+    marks: Sequence[tuple[int, int, bytes]] = ()
 
     def shown(self, source: bytes, start: int, end: int) -> bytes:
         """A span of the source without its marks."""
@@ -101,11 +99,9 @@ class SourceFacts:
         )
         parts: list[bytes] = []
         at = start
-        for mark in self.marks[first:last]:
-            parts.append(source[at : max(mark[0], at)])
-            if start <= mark[0]:
-                parts.append(self.instead.get(mark[0], b""))
-            at = min(mark[1], end)
+        for opens, closes, instead in self.marks[first:last]:
+            parts += [source[at : max(opens, at)], instead if start <= opens else b""]
+            at = min(closes, end)
         return b"".join([*parts, source[at:end]])
 
     def quality(self, start: int, end: int) -> float:
