@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from weft.chunking.config.lines import LINES
+from weft.chunking.config.lines import FORMS, entries_by_lines
 from weft.chunking.config.outline import QUERIES, Entry, outline
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
@@ -27,7 +27,7 @@ _FILE = "file"
 _REMARK = "remark"  # what no key stands below
 _DEEPEST_LEVEL = 2
 
-NOTATIONS = frozenset({*QUERIES, *LINES})
+NOTATIONS = frozenset({*QUERIES, *FORMS})
 """What is read by its keys; files in other notations are cut into windows of lines."""
 
 _PACKAGE_UNITS = {
@@ -218,7 +218,7 @@ def entries_of(uri: str, language: str, source: bytes) -> tuple[str | None, list
         (('package', []), 'kubernetes')
     """
     outlined = outline(source, language) if language in QUERIES else None
-    entries = LINES[language](source) if outlined is None else outlined
+    entries = entries_by_lines(source, language) if outlined is None else outlined
     name = PurePosixPath(uri.rpartition("#")[0] or uri).name.lower()
     schema = _SCHEMAS.get(name) or (language if language in _UNITS else None)
     if _COMPOSE.match(name):

@@ -1,99 +1,78 @@
-"""Entries of configuration that no grammar reads, by its lines: INI, make, requirements, go.mod, directives (ING-9)."""
+"""Entries of configuration by its lines: of notations that no grammar reads, and of files it finds errors in (ING-9).
+
+Lines of keys: each key stands in the first column, or in a section, and lines further to the right go on with it.
+Lines of directives, a word and its values: blocks stand between `<VirtualHost …>` and `</VirtualHost>`, between
+brackets, or further to the right than the line that opens them.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
+from math import inf
 
-from weft.chunking.config.outline import DEEPEST, Entry, closed
+from weft.chunking.config.outline import DEEPEST, Entry, closed, unquoted
 from weft.chunking.units.splitting import decoded
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
+_BLANKS = re.compile(rb"[ \t]*")
 _ESCAPED = re.compile(rb"\\(?=[ :=#!])")
+_REMARKS = (b"#", b";", b"//", b"/*", b"*", b"!")
+_SECTION = re.compile(rb"[ \t]*\[\[?[ \t]*(?P<name>[^\]\n]{1,300}?)[ \t]*\]\]?[ \t]*(?:[#;][^\n]*)?\r?\n?\Z")
+_ASSIGNED = re.compile(rb"[^\s=:{<]+[ \t]*(?:[:?+]?=|:(?=\s|$))")
+_DIRECTIVE = re.compile(rb"</?[A-Za-z]|[^\s=:]+(?:[ \t]+[^\s=]|;?$)|[^\s{}]*[^{}]*\{$|\}")
+_OPENS = re.compile(rb"(?P<name><(?!/)[^<>]*>?)$|(?P<head>[^{}(]*?)[ \t]*[{(][ \t]*(?:[#;].*|//.*)?$")
+_WORD = re.compile(rb"(?P<head>[^{}]+?)[ \t]*\{.*\}[ \t;]*$|(?P<name>[^\s;]+|;)")
+_WITHOUT = re.compile(rb"#+[ \t]?(?P<name>[a-z][\w.-]*[-_.\w])(?:[ \t]+\S+){1,3}$")
+_LOOKED_AT = 32_768  # bytes of a file that tell what it is
+_LONGEST_HEAD = 80  # characters of a line that names what is indented below it
+_LEAST_REMARKS = 3  # lines of a remark that stands for itself between blank lines
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A notation of keys in the first column, each with its value: lines further to the right go on with that."""
+    """How lines are read."""
 
     entry: re.Pattern[bytes]  # what begins an entry; its "name"
-    comments: tuple[bytes, ...] = (b"#",)
-    head: re.Pattern[bytes] | None = None  # what begins a section, in which keys may stand to the right of it
+    head: re.Pattern[bytes] | None = None  # what begins a section, which holds all up to the next
     leading: re.Pattern[bytes] | None = None  # what is said of the entry below it, as a comment is
+    comments: tuple[bytes, ...] = (b"#",)
     continues: bool = True  # whether a line goes on after a backslash
+    blocks: bool = False  # whether these are directives
+    grouped: bool = False  # whether directives without a blank line between them are one entry: about one thing
 
 
 _INI = _Form(
     re.compile(rb"[ \t]*(?P<name>(?:[^\s#;=:\[!\\]|\\.)(?:[^=:\n\\]|\\.){0,200}?)[ \t]*[=:]"),
-    (b"#", b";", b"!"),
-    re.compile(rb"[ \t]*\[\[?[ \t]*(?P<name>[^\]\n]{1,300}?)[ \t]*\]\]?[ \t]*(?:[#;][^\n]*)?\r?\n?\Z"),
+    head=_SECTION,
+    comments=(b"#", b";", b"!"),
     continues=False,
 )
-_MAKE = _Form(
-    re.compile(rb"(?P<name>[^\s#:=][^#:=\n]{0,200}?)[ \t]*(?:::?(?!=)|[:?+!]?=)"),
-    leading=re.compile(rb"\.[A-Z][A-Z_]+[ \t]*:(?!=)"),  # `.PHONY: clean` stands above the rule of that name
-)
-_REQUIREMENTS = _Form(re.compile(rb"(?P<name>[A-Za-z0-9][\w.-]*|-[^\s]+)"))
-
-# What their grammars find errors in, or would crash on: the keys in the first column are told all the same.
-_BROKEN_DOCKERFILE = _Form(
-    re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)"),
-    head=re.compile(rb"[ \t]*FROM\s+(?:--\S+\s+)*(?:\S+\s+AS\s+)?(?P<name>\S+)", re.IGNORECASE),
-)
-_BROKEN_YAML = _Form(
-    re.compile(rb"[\"']?(?P<name>[^\s#&!|>\[\]{}?%\"'-][^:#\n]*?)[\"']?[ \t]*:(?=\s)"),
-    head=re.compile(rb"---(?P<name>)(?=\s)"),
-    continues=False,
-)
-
-
-def _keyed(form: _Form, source: bytes) -> list[Entry]:
-    """Sections and keys; comments and blank lines go with what stands below them."""
-    top: list[Entry] = []
-    column: int | None = None  # of the key whose value may go on
-    pending: int | None = None  # where the comments above the next entry begin
-    continued = False
-    for match in _LINE.finditer(source):
-        line, start = match.group(), match.start()
-        text, indent = line.strip(), _indent(line)
-        if continued or (text and column is not None and indent > column):
-            pending = None
-        elif not text or text.startswith(form.comments) or (form.leading and form.leading.match(line)):
-            pending = start if pending is None else pending
-        else:
-            lead, pending = start if pending is None else pending, None
-            inside = bool(top) and top[-1].container
-            if form.head and (head := form.head.match(line)):
-                top.append(Entry(lead, start, decoded(head["name"]), container=True))
-                column = None
-            elif (inside or not indent) and (entry := form.entry.match(line)):
-                (top[-1].children if inside else top).append(
-                    Entry(lead, start, decoded(_ESCAPED.sub(b"", entry["name"])))
-                )
-                column = indent
-        continued = form.continues and text.endswith(b"\\")
-    return closed(top, len(source))
-
-
-def _indent(line: bytes) -> int:
-    return len(line) - len(line.lstrip(b" \t"))
-
-
-# Directives: a word and its values on a line, and blocks of such lines. A block stands between `<VirtualHost …>` and
-# `</VirtualHost>`, between brackets, or further to the right than the line that opens it.
-
-_REMARKS = (b"#", b";", b"//", b"/*", b"*", b"!")
-_SECTION = re.compile(rb"\[[^\]]+\]\s*(?:[#;].*)?$")
-_ASSIGNED = re.compile(rb"[^\s=:{<]+[ \t]*(?:[:?+]?=|:(?=\s|$))")
-_DIRECTIVE = re.compile(rb"</?[A-Za-z]|[^\s=:]+(?:[ \t]+[^\s=]|;?$)|[^\s{}]*[^{}]*\{$|\}")
-_OPENS = re.compile(rb"(?P<name><(?!/)[^<>]*>?)$|(?P<head>[^{}]*?)[ \t]*[{(][ \t]*(?:[#;].*|//.*)?$")
-_KEY = re.compile(rb"(?P<name>[^{}]+?)[ \t]*\{.*\}[ \t;]*$|(?P<word>\S+?);?(?:\s|$)")
-_WITHOUT = re.compile(rb"#+[ \t]?(?P<name>[a-z][\w.-]*[-_.\w])(?:[ \t]+\S+){1,3}$")
-_LOOKED_AT = 32_768  # bytes of a file that tell what it is
-_LONGEST_HEAD = 80  # characters of a line that names what is indented below it
-_LEAST_LINES = 3  # of a remark that stands for itself between blank lines
+FORMS: Mapping[str, _Form] = {
+    "directives": _Form(_WORD, comments=_REMARKS, blocks=True, grouped=True),
+    "dockerfile": _Form(
+        re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)"),
+        head=re.compile(rb"[ \t]*FROM\s+(?:--\S+\s+)*(?:\S+\s+AS\s+)?(?P<name>\S+)", re.IGNORECASE),
+    ),
+    "gomod": _Form(_WORD, comments=(b"//",), blocks=True),
+    "ini": _INI,
+    "make": _Form(
+        re.compile(rb"(?P<name>[^\s#:=][^#:=\n]{0,200}?)[ \t]*(?:::?(?!=)|[:?+!]?=)"),
+        leading=re.compile(rb"\.[A-Z][A-Z_]+[ \t]*:(?!=)"),  # `.PHONY: clean` stands above the rule of that name
+    ),
+    "requirements": _Form(re.compile(rb"(?P<name>[A-Za-z0-9][\w.-]*|-[^\s]+)")),
+    "toml": _INI,
+    "yaml": _Form(
+        re.compile(
+            rb"""(?P<name>"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'"""
+            rb"""|(?:[^\s#\-\[\]{},&*!|>%@`"'?:]|[-?:](?=\S))(?:[^\n:#]|:(?=\S)|(?<=\S)#){0,200}?)[ ]*:(?=\s|\Z)"""
+        ),
+        head=re.compile(rb"---(?P<name>)(?=\s|\Z)"),
+        continues=False,
+    ),
+}
+"""By language; of those that have a grammar, of the keys in the first column alone, which hold whatever is in them."""
 
 
 def is_of_directives(source: bytes) -> bool:
@@ -111,89 +90,95 @@ def is_of_directives(source: bytes) -> bool:
     return sum(_DIRECTIVE.match(line) is not None for line in lines) - assigned > assigned
 
 
-class _Directives:
-    """Puts lines of directives, one after the other, into entries."""
+def entries_by_lines(source: bytes, language: str) -> list[Entry]:
+    r"""Entries at the top of a source, in order.
 
-    def __init__(self, source: bytes, *, grouped: bool) -> None:
-        self.top: list[Entry] = []
-        self._source = source
-        self._grouped = grouped  # whether lines without a blank one between them are one entry: about one thing
-        self._blocks: list[tuple[int | None, Entry]] = []  # each with its column where nothing closes it
-        self._pending: int | None = None  # where the remarks above the next entry begin
-        self._remarks: list[bytes] = []
-        self._continued = False
-        self._apart = True  # whether a blank line, or the end of a block, stands before this one
-
-    def take(self, start: int, line: bytes) -> None:
-        text = line.strip()
-        if self._continued:
-            self._continued = text.endswith(b"\\")
-        elif not text:
-            if len(self._remarks) >= _LEAST_LINES and self._pending is not None and not self._blocks:
-                without = _WITHOUT.match(self._remarks[-1])  # a directive that is not in force
-                self.top.append(Entry(self._pending, self._pending, decoded(without["name"]) if without else ""))
-                self._pending = None
-            self._remarks, self._apart = [], True
-        elif text.startswith(_REMARKS):
-            self._pending = start if self._pending is None else self._pending
-            self._remarks.append(text)
-        else:
-            closes = text.startswith((b"</", b"}", b")"))
-            if not closes:
-                self._entry(start, text, _indent(line))
-            elif self._blocks and self._blocks[-1][0] is None:
-                self._blocks.pop()
-            self._pending, self._remarks, self._apart = None, [], closes
-            self._continued = text.endswith(b"\\")
-
-    def _entry(self, start: int, text: bytes, column: int) -> None:
-        while self._blocks and (within := self._blocks[-1][0]) is not None and column <= within:
-            self._blocks.pop()
-        siblings = self._blocks[-1][1].children if self._blocks else self.top
-        before = siblings[-1] if siblings else None
-        opens = _OPENS.match(text)
-        named = opens or _KEY.match(text)
-        key = decoded(named[named.lastgroup or 0]) if named else ""
-        entry = Entry(start if self._pending is None else self._pending, start, key)
-        if before is not None and text in {b"{", b"("}:
-            self._open(before, None)
-        elif opens is not None or before is None or self._blocks:
-            siblings.append(entry)
-            if opens is not None:
-                self._open(entry, None)
-        elif column > (above := _indent(self._source[before.at : before.at + _LONGEST_HEAD])):
-            end = self._source.find(b"\n", before.at)
-            before.key = decoded(self._source[before.at : end].strip())[:_LONGEST_HEAD]
-            self._open(before, above)
-            before.children.append(entry)
-        elif self._grouped and self._pending is None and not self._apart and not before.container:
-            before.children += [] if before.children else [Entry(start, before.at, before.key)]
-            before.children.append(entry)
-        else:
-            siblings.append(entry)
-
-    def _open(self, entry: Entry, column: int | None) -> None:
-        entry.container = True
-        if len(self._blocks) < DEEPEST:
-            self._blocks.append((column, entry))
-
-
-def _directive_entries(source: bytes, *, grouped: bool = True) -> list[Entry]:
-    """Paragraphs of directives, and blocks with what they hold."""
-    reader = _Directives(source, grouped=grouped)
+    Examples:
+        >>> [(entry.key, len(entry.children)) for entry in entries_by_lines(b"a 1\n\n# Why.\nb {\n  c 2\n}\n", "directives")]
+        [('a', 0), ('b', 1)]
+    """
+    reader = _Reader(source, FORMS[language])
     for match in _LINE.finditer(source):
         reader.take(match.start(), match.group())
     return closed(reader.top, len(source))
 
 
-LINES: Mapping[str, Callable[[bytes], list[Entry]]] = {
-    "directives": _directive_entries,
-    "dockerfile": partial(_keyed, _BROKEN_DOCKERFILE),
-    "gomod": partial(_directive_entries, grouped=False),
-    "ini": partial(_keyed, _INI),
-    "make": partial(_keyed, _MAKE),
-    "requirements": partial(_keyed, _REQUIREMENTS),
-    "toml": partial(_keyed, _INI),
-    "yaml": partial(_keyed, _BROKEN_YAML),
-}
-"""Entries at the top of a source, in order, by its language."""
+class _Reader:
+    """Puts lines, one after the other, into entries."""
+
+    def __init__(self, source: bytes, form: _Form) -> None:
+        self.top: list[Entry] = []
+        self._source, self._form = source, form
+        self._blocks: list[tuple[float, Entry]] = []  # each with its column, infinite where something closes it
+        self._column = inf  # of the key whose value may go on
+        self._pending: int | None = None  # where the comments above the next entry begin
+        self._remarks: list[bytes] = []  # those since the last blank line
+        self._continued = False
+        self._apart = True  # whether a blank line, or the end of a block, stands before this one
+
+    def take(self, start: int, line: bytes) -> None:
+        form, text = self._form, line.strip()
+        column = len(line) - len(line.lstrip(b" \t"))
+        if self._continued or (text and column > self._column):
+            self._pending = None
+        elif not text:
+            if form.grouped and len(self._remarks) >= _LEAST_REMARKS and self._pending is not None and not self._blocks:
+                without = _WITHOUT.match(self._remarks[-1])  # a directive that is not in force
+                self.top.append(Entry(self._pending, self._pending, decoded(without["name"]) if without else ""))
+                self._pending = None
+            self._pending = start if self._pending is None and not form.blocks else self._pending
+            self._remarks, self._apart = [], True
+        elif text.startswith(form.comments) or (form.leading and form.leading.match(line)):
+            self._pending = start if self._pending is None else self._pending
+            self._remarks.append(text)
+        else:
+            closes = form.blocks and text.startswith((b"</", b"}", b")"))
+            if not closes:
+                lead = start if self._pending is None else self._pending
+                (self._directive if form.blocks else self._key)(lead, start, line, column)
+            elif self._blocks and self._blocks[-1][0] == inf:
+                self._blocks.pop()
+            self._pending, self._remarks, self._apart = None, [], closes
+        within = self._continued and text.startswith(form.comments)  # a comment between lines of a command ends none
+        self._continued = form.continues and (within or text.endswith(b"\\"))
+
+    def _key(self, lead: int, start: int, line: bytes, column: int) -> None:
+        form = self._form
+        inside = bool(self.top) and self.top[-1].container
+        if form.head and (head := form.head.match(line)):
+            self.top.append(Entry(lead, start, decoded(head["name"]), container=True))
+            self._column = inf
+        elif (inside or not column) and (entry := form.entry.match(line)):
+            key = unquoted(_ESCAPED.sub(b"", entry["name"]))
+            (self.top[-1].children if inside else self.top).append(Entry(lead, start, key))
+            self._column = column
+
+    def _directive(self, lead: int, start: int, line: bytes, column: int) -> None:
+        while self._blocks and column <= self._blocks[-1][0] < inf:
+            self._blocks.pop()
+        siblings = self._blocks[-1][1].children if self._blocks else self.top
+        before, text = siblings[-1] if siblings else None, line.strip()
+        opens = _OPENS.match(text)
+        named = opens or self._form.entry.match(text)
+        entry = Entry(lead, start, decoded(named[named.lastgroup or 0]) if named else "")
+        if before is not None and text in {b"{", b"("}:
+            self._open(before, inf)
+        elif opens is not None or before is None or self._blocks:
+            siblings.append(entry)
+            if opens is not None:
+                self._open(entry, inf)
+        elif column > (above := _BLANKS.match(self._source, before.at).end() - before.at):
+            end = self._source.find(b"\n", before.at)
+            before.key = decoded(self._source[before.at : end].strip())[:_LONGEST_HEAD]
+            self._open(before, above)
+            before.children.append(entry)
+        elif self._form.grouped and self._pending is None and not self._apart and not before.container:
+            before.children += [] if before.children else [Entry(start, before.at, before.key)]
+            before.children.append(entry)
+        else:
+            siblings.append(entry)
+
+    def _open(self, entry: Entry, column: float) -> None:
+        entry.container = True
+        if len(self._blocks) < DEEPEST:
+            self._blocks.append((column, entry))

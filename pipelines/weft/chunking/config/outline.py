@@ -88,6 +88,7 @@ _INK = re.compile(rb"[^\n]")
 _BLANKS = re.compile(rb"[ \t]*")
 _NAME = re.compile(rb"-[ ]+(?:name|id|key|title|uses)[ ]*:[ ]*[\"']?(?P<name>[^\n\"'#]{1,80})")
 _NAMED_WITHIN = 400  # bytes at the beginning of an item that may tell its name
+_QUOTED = re.compile(rb"""'(?:[^'\n]|'')*+'|"(?:[^"\\\n]|\\.)*+\"""")
 _LONGEST_NAME = 200
 _ROLES = ("head", "entry", "item", "comment", "open")
 
@@ -192,7 +193,7 @@ class _Reader:
         at = start if source[line:start].strip(b"-? \t") else line
         within = self._open[-1][2] if self._open else None
         siblings = self.top if within is None else within.children
-        name = "" if key is None else _name(source[key.start_byte : key.end_byte], key)
+        name = "" if key is None else unquoted(source[key.start_byte : key.end_byte])
         if role == "item":
             match = _NAME.match(source, start, start + _NAMED_WITHIN)
             name = decoded(match["name"].strip()) if match else str(len(siblings))
@@ -212,9 +213,9 @@ class _Reader:
         return lead
 
 
-def _name(text: bytes, key: Node) -> str:
+def unquoted(text: bytes) -> str:
     """A key as it is written, without the quotes around it."""
-    name = decoded(text.split(b"\n", 1)[0].strip())[:_LONGEST_NAME]
-    if name[:1] in {"'", '"'} and name[-1:] == name[:1] and key.type != "dotted_key":
-        return name[1:-1].replace("''", "'") if name[0] == "'" else name[1:-1]
-    return name
+    name = text.split(b"\n", 1)[0].strip()
+    if _QUOTED.fullmatch(name):
+        name = name[1:-1].replace(b"''", b"'") if name[:1] == b"'" else name[1:-1]
+    return decoded(name)[:_LONGEST_NAME]
