@@ -88,13 +88,7 @@ def chunk_configuration(document: Document, sizes: ChunkSizes, count_tokens: Tok
     return assemble(document, text, units, facts)
 
 
-_KINDS = {
-    "compose": "key",
-    "dockerfile": "stage",
-    "gomod": "block",
-    "kubernetes": "resource",
-    "pyproject": "table",
-}
+_KINDS = {"dockerfile": "stage", "gomod": "block", "kubernetes": "resource", "pyproject": "table"}
 
 
 def _units(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
@@ -110,29 +104,21 @@ def _units(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
 
 def _siblings(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
     """Entries at the top, the short ones together with their neighbours up to the target."""
-    text, sizes = file.text, file.text.sizes
-    together: list[Entry] = []
+    sizes, groups, joins = file.text.sizes, list[list[Entry]](), False
     for entry in entries:
         own = entry.own or any(child.own for child in entry.children)
         short = not own and not file.above(entry, sizes.min_tokens)
-        if together and (not short or not text.fits(together[0].start, entry.end, sizes.target_tokens)):
-            yield from _together(file, together)
-            together = []
-        if short:
-            together.append(entry)
+        if short and joins and file.text.fits(groups[-1][0].start, entry.end, sizes.target_tokens):
+            groups[-1].append(entry)
         else:
-            yield from _entry(file, entry, ())
-    if together:
-        yield from _together(file, together)
-
-
-def _together(file: _File, entries: Sequence[Entry]) -> Iterator[ParsedUnit]:
-    if len(entries) == 1:
-        yield from _entry(file, entries[0], ())
-    else:
-        unit = _unit(file, entries[0], ())
-        unit = replace(unit, end=entries[-1].end, kind="keys", symbol=None, heading_path=())
-        yield from _fitted(file, unit, entries)
+            groups.append([entry])
+        joins = short
+    for group in groups:
+        if len(group) == 1:
+            yield from _entry(file, group[0], ())
+        else:
+            unit = _unit(file, group[0], ())
+            yield from _fitted(file, replace(unit, end=group[-1].end, kind="keys", symbol=None, heading_path=()), group)
 
 
 def _entry(file: _File, entry: Entry, outer: tuple[str, ...]) -> Iterator[ParsedUnit]:
@@ -198,7 +184,7 @@ def _unit(file: _File, entry: Entry, outer: tuple[str, ...]) -> ParsedUnit:
 
 def _fitted(file: _File, unit: ParsedUnit, children: Sequence[Entry]) -> list[ParsedUnit]:
     sizes = file.text.sizes
-    limit = sizes.max_tokens if unit.kind in _KINDS.values() and unit.kind != "key" else sizes.target_tokens
+    limit = sizes.max_tokens if unit.kind in _KINDS.values() else sizes.target_tokens
     return fitted(file.text, unit, lambda: Cuts.between(unit.start, unit.end, _starts(file, children)), limit=limit)
 
 
@@ -214,7 +200,7 @@ def entries_of(uri: str, language: str, source: bytes) -> tuple[str | None, list
     r"""The known schema of a file, by its name or by what it holds, and its entries: those that are its units say so.
 
     Examples:
-        >>> entries_of("app/package.json", "json", b"{}"), entries_of("a.yml", "yaml", b"apiVersion: v1\nkind: Pod\n")[0]
+        >>> entries_of("app/package.json", "json", b"{}"), entries_of("a", "yaml", b"apiVersion: v1\nkind: Pod\n")[0]
         (('package', []), 'kubernetes')
     """
     outlined = outline(source, language) if language in QUERIES else None
@@ -264,8 +250,8 @@ _UNITS: Mapping[str, Callable[[Entry], Iterable[Entry]]] = {
 
 
 def links_of(source: bytes, language: str, entries: Sequence[Entry]) -> list[tuple[int, Link]]:
-    """Links by where they stand, in any order."""
-    links = list(_dependencies(source, language, entries))
+    """Links by where they stand, in any order: packages, images, files that are copied, and what looks like a path."""
+    links = [(at, Link(LinkKind.IMPORTS, name, _SURE)) for at, name in _packages(source, language, entries)]
     if language == "dockerfile":
         links += _dockerfile(source, entries)
     else:
@@ -285,53 +271,29 @@ def _dockerfile(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, 
         if stage is not None and stage["name"].lower() not in stages:
             yield stage.start("name"), _reference(stage["name"])
         stages.add(entry.key.lower().encode())
-        for step in entry.children:
-            words = copied["rest"].split() if (copied := _COPY.match(source, step.at, step.end)) else []
+        for copied in filter(None, (_COPY.match(source, step.at, step.end) for step in entry.children)):
+            words = copied["rest"].split()
             if not any(word.startswith((b"--from=", b"[")) for word in words):
-                for word in words[:-1]:
-                    if not word.startswith(b"--") and word != b".":
-                        yield step.at, _reference(word)
+                names = (word for word in words[:-1] if not word.startswith(b"--") and word != b".")
+                yield from ((copied.start("rest"), _reference(name)) for name in names)
 
 
 def _reference(name: bytes) -> Link:
     return Link(LinkKind.REFERENCES, decoded(name), _SURE)
 
 
-def _dependencies(source: bytes, language: str, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
-    if language == "requirements":
-        for entry in entries:
-            if not entry.key.startswith("-"):
-                yield _import(entry.at, entry.key)
-    elif language == "gomod":
-        yield from _go(source, entries)
-    else:
-        for entry in entries:
-            yield from _declared(source, entry)
-
-
-def _go(source: bytes, entries: Sequence[Entry]) -> Iterator[tuple[int, Link]]:
+def _packages(source: bytes, language: str, entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
+    """Names of packages: of requirements, as keys of an object, and as the strings of a list."""
     for entry in entries:
-        if entry.key == "require":
-            for child in entry.children:
-                yield _import(child.at, child.key)
-            words = source[entry.at : entry.end].split(None, 2)
-            if not entry.container and len(words) > 1:
-                yield _import(entry.at, decoded(words[1]))
-
-
-def _declared(source: bytes, entry: Entry) -> Iterator[tuple[int, Link]]:
-    """Names of packages, as keys of an object or as the strings of a list."""
-    table = entry.key.rpartition(".")[2]
-    if table in _PACKAGE_KEYS:
+        if language == "requirements" and not entry.key.startswith("-"):
+            yield entry.at, entry.key
+        elif language == "gomod" and entry.key == "require" and not entry.children:
+            yield from ((entry.at, decoded(word)) for word in source[entry.at : entry.end].split(None, 2)[1:2])
+        if entry.key.rpartition(".")[2] in _PACKAGE_KEYS:
+            yield from ((child.at, child.key.strip("\"'")) for child in entry.children if child.key != "python")
         for child in entry.children:
-            if child.key != "python":
-                yield _import(child.at, child.key.strip("\"'"))
-    for child in entry.children:
-        if (entry.key, child.key) in _LISTS or entry.key in {"project.optional-dependencies", "dependency-groups"}:
-            value = source.find(b"=", child.at, child.end) + 1
-            for match in _QUOTED.finditer(source, value, child.end):
-                yield _import(match.start(), decoded(match["name"]))
-
-
-def _import(at: int, name: str) -> tuple[int, Link]:
-    return at, Link(LinkKind.IMPORTS, name, _SURE)
+            if (entry.key, child.key) in _LISTS or entry.key in {"project.optional-dependencies", "dependency-groups"}:
+                value = source.find(b"=", child.at, child.end) + 1
+                yield from (
+                    (match.start(), decoded(match["name"])) for match in _QUOTED.finditer(source, value, child.end)
+                )

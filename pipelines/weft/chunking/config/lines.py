@@ -12,11 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from weft.chunking.config.outline import DEEPEST, Entry, closed, unquoted
+from weft.chunking.config.outline import DEEPEST, Entry, closed, indent_of, unquoted
 from weft.chunking.units.splitting import decoded
 
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
-_BLANKS = re.compile(rb"[ \t]*")
 _ESCAPED = re.compile(rb"\\(?=[ :=#!])")
 _REMARKS = (b"#", b";", b"//", b"/*", b"*", b"!")
 _SECTION = re.compile(rb"[ \t]*\[\[?[ \t]*(?P<name>[^\]\n]{1,300}?)[ \t]*\]\]?[ \t]*(?:[#;][^\n]*)?\r?\n?\Z")
@@ -44,7 +43,7 @@ class _Form:
 
 
 _INI = _Form(
-    re.compile(rb"[ \t]*(?P<name>(?:[^\s#;=:\[!\\]|\\.)(?:[^=:\n\\]|\\.){0,200}?)[ \t]*[=:]"),
+    re.compile(rb"[ \t]*(?P<name>(?:[^\s#;=:\[!\\]|\\.)(?:[^=:\n\\]|\\.){0,200}?(?=[ \t]*[=:])|\w[\w.-]*(?=\s*\Z))"),
     head=_SECTION,
     comments=(b"#", b";", b"!"),
     continues=False,
@@ -94,7 +93,7 @@ def entries_by_lines(source: bytes, language: str) -> list[Entry]:
     r"""Entries at the top of a source, in order.
 
     Examples:
-        >>> [(entry.key, len(entry.children)) for entry in entries_by_lines(b"a 1\n\n# Why.\nb {\n  c 2\n}\n", "directives")]
+        >>> [(entry.key, len(entry.children)) for entry in entries_by_lines(b"a 1\n\nb {\n  c 2\n}\n", "directives")]
         [('a', 0), ('b', 1)]
     """
     reader = _Reader(source, FORMS[language])
@@ -118,7 +117,7 @@ class _Reader:
 
     def take(self, start: int, line: bytes) -> None:
         form, text = self._form, line.strip()
-        column = len(line) - len(line.lstrip(b" \t"))
+        column = indent_of(line)
         if self._continued or (text and column > self._column):
             self._pending = None
         elif not text:
@@ -167,10 +166,9 @@ class _Reader:
             siblings.append(entry)
             if opens is not None:
                 self._open(entry, inf)
-        elif column > (above := _BLANKS.match(self._source, before.at).end() - before.at):
-            end = self._source.find(b"\n", before.at)
-            before.key = decoded(self._source[before.at : end].strip())[:_LONGEST_HEAD]
-            self._open(before, above)
+        elif column > indent_of(above := self._source[before.at : self._source.find(b"\n", before.at)]):
+            before.key = decoded(above.strip())[:_LONGEST_HEAD]
+            self._open(before, indent_of(above))
             before.children.append(entry)
         elif self._form.grouped and self._pending is None and not self._apart and not before.container:
             before.children += [] if before.children else [Entry(start, before.at, before.key)]

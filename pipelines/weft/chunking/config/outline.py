@@ -46,7 +46,8 @@ def closed(entries: list[Entry], end: int) -> list[Entry]:
 QUERIES: Mapping[str, str] = {
     "dockerfile": """
         (from_instruction (image_spec) @key as: (image_alias)? @key) @head
-        (source_file (_ . _ @key) @entry)
+        (source_file (_ ["ADD" "ARG" "CMD" "COPY" "ENTRYPOINT" "ENV" "EXPOSE" "HEALTHCHECK" "LABEL" "MAINTAINER"
+            "ONBUILD" "RUN" "SHELL" "STOPSIGNAL" "USER" "VOLUME" "WORKDIR"] @key) @entry)
         (comment) @comment
     """,
     "json": """
@@ -75,8 +76,8 @@ QUERIES: Mapping[str, str] = {
 """By language: an @entry with its @key, an @item of a list, and a @head, which holds what follows up to the next."""
 
 _LEVELS_OF_NODES = 5 * DEEPEST  # YAML has five for one of its own
-# The grammar of YAML keeps the columns of open blocks in 1,024 bytes, which are 253 levels, and crashes beyond. A column
-# may stand for two levels: a key, and the items of its list below it.
+# The grammar of YAML keeps the columns of open blocks in 1,024 bytes, which are 253 levels, and crashes beyond. Two may
+# begin in one column: a key's, and that of the items below it.
 _TOO_DEEP = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
 _TEMPLATE = rb"|".join(
     rb"%b(?:(?!%b|%b).)*+%b" % (opening, opening, closing, closing)
@@ -85,26 +86,17 @@ _TEMPLATE = rb"|".join(
 _TEMPLATES_ALONE = re.compile(rb"^[ \t]*(?:(?:%b)[ \t]*)++\r?$" % _TEMPLATE, re.MULTILINE | re.DOTALL)
 _FOREIGN = re.compile(_TEMPLATE + rb"|\xed[\xa0-\xbf][\x80-\xbf]", re.DOTALL)  # halves of surrogate pairs, too
 _INK = re.compile(rb"[^\n]")
-_BLANKS = re.compile(rb"[ \t]*")
-_NAME = re.compile(rb"-[ ]+(?:name|id|key|title|uses)[ ]*:[ ]*[\"']?(?P<name>[^\n\"'#]{1,80})")
-_NAMED_WITHIN = 400  # bytes at the beginning of an item that may tell its name
-_QUOTED = re.compile(rb"""'(?:[^'\n]|'')*+'|"(?:[^"\\\n]|\\.)*+\"""")
-_LONGEST_NAME = 200
-_ROLES = ("head", "entry", "item", "comment", "open")
-
-
-@cache
-def _grammar(language: str) -> tuple[Parser, Query]:
-    grammar = get_language(language)
-    return Parser(grammar), Query(grammar, QUERIES[language])
+_QUOTED = re.compile(rb"'(?:[^'\n]|'')*+'|\"(?:[^\"\\\n]|\\.)*+\"")
+_NAME = re.compile(rb"-[ ]+(?:name|id|key|title|uses)[ ]*:[ ]*[\"']?(?P<name>[^\n\"'#]+)")  # what tells of an item
+_LONGEST_NAME = 80  # characters
 
 
 def outline(source: bytes, language: str) -> list[Entry] | None:
-    r"""Entries at the top of a source, in order; of YAML its documents. None where it has errors.
+    r"""Entries at the top of a source, in order; of YAML its documents. None where its grammar is of no use.
 
     Examples:
-        >>> [(entry.key, [child.key for child in entry.children]) for entry in outline(b'{"a": {"b": 1}, "c": 2}', "json")]
-        [('a', ['b']), ('c', [])]
+        >>> [(entry.key, [child.key for child in entry.children]) for entry in outline(b'{"a": {"b": 1}}', "json")]
+        [('a', ['b'])]
     """
     root = _parsed(source, language)
     if root is None:
@@ -112,17 +104,23 @@ def outline(source: bytes, language: str) -> list[Entry] | None:
     cursor = QueryCursor(_grammar(language)[1])
     cursor.set_max_start_depth(_LEVELS_OF_NODES)
     marks = [
-        (nodes[0].start_byte, -nodes[0].end_byte, _ROLES.index(role), nodes[0], captured.get("key", [None])[-1])
+        (nodes[0].start_byte, -nodes[0].end_byte, role, captured.get("key", [None])[-1])
         for _, captured in cursor.matches(root)
         for role, nodes in captured.items()
         if role != "key"
     ]
-    marks.sort(key=itemgetter(0, 1, 2))
+    marks.sort(key=itemgetter(0, 1))
     reader = _Reader(source)
-    for _, _, role, node, key in marks:
-        reader.take(_ROLES[role], node, key)
+    for start, end, role, key in marks:
+        reader.take(role, start, -end, key)
     # A document without a key is told with the one before it.
     return closed([entry for entry in reader.top if entry.key or entry.children], len(source))
+
+
+@cache
+def _grammar(language: str) -> tuple[Parser, Query]:
+    grammar = get_language(language)
+    return Parser(grammar), Query(grammar, QUERIES[language])
 
 
 def _parsed(source: bytes, language: str) -> Node | None:
@@ -134,7 +132,7 @@ def _parsed(source: bytes, language: str) -> Node | None:
     if _is_wrong(root, source):
         root = parser.parse(_without_foreign(source) + b"\n").root_node
     # Of JSON the keys outside of errors hold: nothing depends on lines. An error in YAML takes half of them along.
-    return None if _is_wrong(root, source) and language != "json" else root
+    return None if language != "json" and _is_wrong(root, source) else root
 
 
 def _is_wrong(root: Node, source: bytes) -> bool:
@@ -160,26 +158,20 @@ class _Reader:
     def __init__(self, source: bytes) -> None:
         self.top: list[Entry] = []
         self._source = source
-        self._open: list[tuple[float, int, Entry]] = []  # each with where it ends, and where its node does
+        self._open: list[tuple[float, Entry]] = []  # each with where it ends
         self._upto = -1  # where the last that was read ends: what follows is said of the next
-        self._last = -1  # the node that was read last, which a second pattern may match
         self._comments: dict[int, int] = {}  # where each begins, by where it ends
 
-    def take(self, role: str, node: Node, key: Node | None) -> None:
-        start = node.start_byte
+    def take(self, role: str, start: int, end: int, key: Node | None) -> None:
+        while self._open and (self._open[-1][0] <= start or role == "head"):
+            self._upto = max(self._upto, self._content_end(int(min(self._open.pop()[0], start))))
         if role == "comment":
-            self._comments[node.end_byte] = start
+            self._comments[end] = start
         elif role == "open":
-            self._upto = node.end_byte
-        elif node.id != self._last:
-            self._last = node.id
-            while self._open and (role == "head" or self._open[-1][0] <= start):
-                self._upto = max(self._upto, self._content_end(self._open.pop()[1]))
-            if len(self._open) <= DEEPEST:
-                self._open.append(
-                    (inf if role == "head" else node.end_byte, node.end_byte, self._entry(role, node, key))
-                )
-                self._upto = max(self._upto, start + 1 if key is None else key.end_byte)
+            self._upto = end
+        elif len(self._open) <= DEEPEST:
+            self._open.append((inf if role == "head" else end, self._entry(role, start, key)))
+            self._upto = max(self._upto, start + 1 if key is None else key.end_byte)
 
     def _content_end(self, end: int) -> int:
         """Where what ends at `end` ends without the comments there, which are said of what follows."""
@@ -187,30 +179,29 @@ class _Reader:
             end = self._comments.get(end, end - 1)
         return end
 
-    def _entry(self, role: str, node: Node, key: Node | None) -> Entry:
-        source, start = self._source, node.start_byte
+    def _entry(self, role: str, start: int, key: Node | None) -> Entry:
+        source, upto = self._source, self._upto
         line = source.rfind(b"\n", 0, start) + 1
         at = start if source[line:start].strip(b"-? \t") else line
-        within = self._open[-1][2] if self._open else None
+        lead = 0 if upto < 0 else source.find(b"\n", upto, at) + 1 or at
+        # A comment further to the right goes on about what is above it.
+        while (stop := source.find(b"\n", lead, at)) >= 0 and indent_of(source[lead:stop]) > start - at:
+            lead = stop + 1
+        within = self._open[-1][1] if self._open else None
+        if within is not None and within.at == at == line:
+            lead = within.start  # on the line of the item that it stands in
         siblings = self.top if within is None else within.children
         name = "" if key is None else unquoted(source[key.start_byte : key.end_byte])
         if role == "item":
-            match = _NAME.match(source, start, start + _NAMED_WITHIN)
-            name = decoded(match["name"].strip()) if match else str(len(siblings))
-        entry = Entry(self._lead(at, start), at, name, role == "head")
-        if within is not None and within.at == at == line and within.key is not None:
-            entry.start = within.start  # on the line of the item that it stands in
-        siblings.append(entry)
-        return entry
+            match = _NAME.match(source, start)
+            name = decoded(match["name"])[:_LONGEST_NAME].strip() if match else str(len(siblings))
+        siblings.append(Entry(lead, at, name, role == "head"))
+        return siblings[-1]
 
-    def _lead(self, at: int, start: int) -> int:
-        """Where the comments above an entry begin; one further to the right goes on about what is above it."""
-        source, upto = self._source, self._upto
-        lead = 0 if upto < 0 else source.find(b"\n", upto, at) + 1 or at
-        column = start - at
-        while (stop := source.find(b"\n", lead, at)) >= 0 and _BLANKS.match(source, lead).end() - lead > column:
-            lead = stop + 1
-        return lead
+
+def indent_of(line: bytes) -> int:
+    """The column in which a line begins."""
+    return len(line) - len(line.lstrip(b" \t"))
 
 
 def unquoted(text: bytes) -> str:
@@ -218,4 +209,4 @@ def unquoted(text: bytes) -> str:
     name = text.split(b"\n", 1)[0].strip()
     if _QUOTED.fullmatch(name):
         name = name[1:-1].replace(b"''", b"'") if name[:1] == b"'" else name[1:-1]
-    return decoded(name)[:_LONGEST_NAME]
+    return decoded(name)[: 3 * _LONGEST_NAME]
