@@ -206,7 +206,7 @@ def indent_of(line: bytes) -> int:
 
 def unquoted(text: bytes) -> str:
     """A key as it is written, without the quotes around it."""
-    name = text.split(b"\n", 1)[0].strip()
+    name = text.split(b"\n", 1)[0]
     if _QUOTED.fullmatch(name):
         name = name[1:-1].replace(b"''", b"'") if name[:1] == b"'" else name[1:-1]
     return decoded(name)[: 3 * _LONGEST_NAME]
