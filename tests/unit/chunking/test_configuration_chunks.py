@@ -178,6 +178,85 @@ def test_a_last_document_without_keys_is_told_with_the_one_before(first: str) ->
     assert chunks[-1].text.endswith("no key at all")
 
 
+def keys_below(entries: list[Entry]) -> dict[str, object]:
+    return {entry.key: keys_below(entry.children) for entry in entries}
+
+
+def test_templates_are_no_errors() -> None:
+    """ING-9: on lines of their own, in values and in keys; the keys around them keep their places."""
+    text = """{{- if and .Values.a
+  .Values.b }}
+a:
+  b:
+  {{- range .Values.c }}
+  - name: {{ .name }}
+    {{ .key }}: "{{ .value }}"
+  {{- end }}
+  # On d.
+  d: {% if e %}1{% endif %}
+{{- end }}
+"""
+    (a,) = entries_of("a.yaml", "yaml", text.encode())[1]
+    assert keys_below([a]) == {"a": {"b": {"{{ .name }}": {"name": {}, "{{ .key }}": {}}}, "d": {}}}
+    assert text[a.children[1].start :].startswith("  # On d.\n  d:")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "keys"),
+    [
+        ("yaml", "a:\n  b: 1\n  c: [\n'd e': 'f: g\nh: 2\n", {"a": {}, "d e": {}, "h": {}}),
+        ("yaml", "a:\n\tb: 1\n---\nc: @d\n", {"a": {}, "": {"c": {}}}),
+        ("toml", "a = 1\n[b]\nc = \n[d.e]\nf = 'g'\n", {"a": {}, "b": {"c": {}}, "d.e": {"f": {}}}),
+        (
+            "json",
+            '{"a": {"b": 1,, "c": x}, // d\n "e": [{"f": 1,},], }',
+            {"a": {"b": {}}, "e": {"0": {"f": {}}}},
+        ),
+        ("dockerfile", "FROM a AS b\nCOPY --link --from=c d e\n  --x\nRUN e\n", {"b": {"COPY": {}, "RUN": {}}}),
+    ],
+)
+def test_a_file_with_errors_has_the_keys_that_are_sure(language: str, text: str, keys: dict[str, object]) -> None:
+    """ING-9: those in the first column and in sections; of JSON all outside of the error."""
+    assert keys_below(entries_of("a", language, text.encode())[1]) == keys
+
+
+@pytest.mark.parametrize("text", ['{"a\\ud800": "\\udc00", "b": {"c": 1}}', '{"a\ud800": "\udc00", "b": {"c": 1}}'])
+@pytest.mark.parametrize("language", ["json", "yaml"])
+def test_halves_of_surrogate_pairs_are_no_errors(text: str, language: str) -> None:
+    """ING-9, ING-34: as escapes, which JavaScript writes, and as what another program made of them."""
+    chunks = chunks_of(f"{text}\n", language, sizes=replace(SIZES, whole_tokens=1, target_tokens=4, overlap_tokens=0))
+    assert {name for chunk in chunks for name in chunk.defines} == {text[2 : text.index('":')], "b"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{' ' * level}a:\n" for level in range(300)),
+        "".join(f"{' ' * level}-\n" for level in range(300)),
+        "".join(f"{' ' * level}a:\n{' ' * level}-\n" for level in range(150)),
+        f"{'- ' * 300}a\n",
+        f"{'? ' * 300}a\n",
+    ],
+)
+def test_what_the_grammar_of_yaml_would_crash_on_is_read_by_lines(text: str) -> None:
+    """ING-3: blocks in 254 and more levels end the process."""
+    chunks = chunks_of(f"top: 1\n{text}", "yaml")
+    assert chunks[-1].end_byte == len(text) + len("top: 1\n")
+
+
+def test_lines_may_end_with_a_carriage_return() -> None:
+    """ING-40: in each notation the keys are the same."""
+    for language, text in {
+        "dockerfile": "# A\nFROM a AS b\nRUN c \\\n  d\n\nRUN e\n",
+        "yaml": "# A\na:\n  - b: |\n      c\n    d: 'e\n      f'\n",
+        "toml": '# A\n[a]\nb = """\nc\n"""\nd = [\n 1,\n]\n',
+        "json": '{\n  // A\n  "a": [\n    {"b": 1},\n  ]\n}\n',
+        "ini": "; A\n[a]\nb\nc = d\n  e\n",
+    }.items():
+        both = [entries_of("a", language, each.encode())[1] for each in (text, text.replace("\n", "\r\n"))]
+        assert keys_below(both[0]) == keys_below(both[1]), language
+
+
 def test_compose_services_are_units() -> None:
     """ING-9, ING-14: each service with the comment above it; images and files are references."""
     text = f"""services:
