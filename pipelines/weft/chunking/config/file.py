@@ -203,8 +203,9 @@ def entries_of(uri: str, language: str, source: bytes) -> tuple[str | None, list
         >>> entries_of("app/package.json", "json", b"{}"), entries_of("a", "yaml", b"apiVersion: v1\nkind: Pod\n")[0]
         (('package', []), 'kubernetes')
     """
-    outlined = outline(source, language) if language in QUERIES else None
-    entries = entries_by_lines(source, language) if outlined is None else outlined
+    entries = outline(source, language) if language in QUERIES else None
+    if entries is None:
+        entries = entries_by_lines(source, language) if language in FORMS else []
     name = PurePosixPath(uri.rpartition("#")[0] or uri).name.lower()
     schema = _SCHEMAS.get(name) or (language if language in _UNITS else None)
     if _COMPOSE.match(name):

@@ -79,6 +79,7 @@ _LEVELS_OF_NODES = 5 * DEEPEST  # YAML has five for one of its own
 # The grammar of YAML keeps the columns of open blocks in 1,024 bytes, which are 253 levels, and crashes beyond. Two may
 # begin in one column: a key's, and that of the items below it.
 _TOO_DEEP = re.compile(rb"^[ \t?:-]{100}", re.MULTILINE)
+_MOST_IN_ERROR = 2_000  # children: a query takes quadratic time in those of an error
 _TEMPLATE = rb"|".join(
     rb"%b(?:(?!%b|%b).)*+%b" % (opening, opening, closing, closing)
     for opening, closing in ((rb"\{\{", rb"\}\}"), (rb"\{%", rb"%\}"), (rb"\{#", rb"#\}"), (rb"<%", rb"%>"))
@@ -132,7 +133,8 @@ def _parsed(source: bytes, language: str) -> Node | None:
     if _is_wrong(root, source):
         root = parser.parse(_without_foreign(source) + b"\n").root_node
     # Of JSON the keys outside of errors hold: nothing depends on lines. An error in YAML takes half of them along.
-    return None if language != "json" and _is_wrong(root, source) else root
+    holds = language == "json" and not (root.is_error and root.child_count > _MOST_IN_ERROR)
+    return root if holds or not _is_wrong(root, source) else None
 
 
 def _is_wrong(root: Node, source: bytes) -> bool:
