@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.support.notations import ini, properties, toml
 from weft.chunking.chunker import chunk_document, chunkers_with
-from weft.chunking.config.outline import Entry
 from weft.chunking.config.file import entries_of
+from weft.chunking.config.outline import Entry
 from weft.chunking.conversation.dialogue import Line, Turn, places, written
 from weft.chunking.conversation.session import exchanges
 from weft.chunking.units.splitting import ChunkSizes, TopicRules

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from weft.chunking.chunker import chunk_document
-from weft.chunking.config.outline import Entry
 from weft.chunking.config.file import NOTATIONS, entries_of
+from weft.chunking.config.outline import Entry
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
