@@ -39,6 +39,7 @@ class _Form:
     comments: tuple[bytes, ...] = (b"#",)
     continues: bool = True  # whether a line goes on after a backslash
     blocks: bool = False  # whether these are directives
+    text: re.Pattern[bytes] | None = None  # where keys hold those to the right of them: what ends a line before a text
     grouped: bool = False  # whether directives without a blank line between them are one entry: about one thing
 
 
@@ -51,7 +52,7 @@ _INI = _Form(
 FORMS: Mapping[str, _Form] = {
     "directives": _Form(_WORD, comments=_REMARKS, blocks=True, grouped=True),
     "dockerfile": _Form(
-        re.compile(rb"[ \t]*(?P<name>[A-Za-z]{2,20})(?=\s)"),
+        re.compile(rb"[ \t]*(?P<name>[A-Z]{2,20})(?=\s)"),
         head=re.compile(rb"[ \t]*FROM\s+(?:--\S+\s+)*(?:\S+\s+AS\s+)?(?P<name>\S+)", re.IGNORECASE),
     ),
     "gomod": _Form(_WORD, comments=(b"//",), blocks=True),
@@ -64,14 +65,15 @@ FORMS: Mapping[str, _Form] = {
     "toml": _INI,
     "yaml": _Form(
         re.compile(
-            rb"""(?P<name>"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'"""
+            rb"""[ ]*(?:-[ ]+)*(?P<name>"(?:[^"\\\n]|\\.){0,200}"|'(?:[^'\n]|''){0,200}'"""
             rb"""|(?:[^\s#\-\[\]{},&*!|>%@`"'?:]|[-?:](?=\S))(?:[^\n:#]|:(?=\S)|(?<=\S)#){0,200}?)[ ]*:(?=\s|\Z)"""
         ),
         head=re.compile(rb"---(?P<name>)(?=\s|\Z)"),
+        text=re.compile(rb"[|>][-+0-9]*\s*\Z"),
         continues=False,
     ),
 }
-"""By language; of those that have a grammar, of the keys in the first column alone, which hold whatever is in them."""
+"""By language; Dockerfiles, TOML and YAML have a grammar, and are read so where that finds errors."""
 
 
 def is_of_directives(source: bytes) -> bool:
@@ -146,11 +148,16 @@ class _Reader:
         inside = bool(self.top) and self.top[-1].container
         if form.head and (head := form.head.match(line)):
             self.top.append(Entry(lead, start, decoded(head["name"]), container=True))
-            self._column = inf
-        elif (inside or not column) and (entry := form.entry.match(line)):
-            key = unquoted(_ESCAPED.sub(b"", entry["name"]))
-            (self.top[-1].children if inside else self.top).append(Entry(lead, start, key))
-            self._column = column
+            self._blocks, self._column = [], inf
+        elif (inside or form.text or not column) and (match := form.entry.match(line)):
+            entry = Entry(lead, start, unquoted(_ESCAPED.sub(b"", match["name"])))
+            while self._blocks and self._blocks[-1][0] >= match.start("name"):
+                self._blocks.pop()
+            siblings = self.top[-1].children if inside else self.top
+            (self._blocks[-1][1].children if self._blocks else siblings).append(entry)
+            if form.text and len(self._blocks) < DEEPEST:
+                self._blocks.append((match.start("name"), entry))
+            self._column = match.start("name") if form.text is None or form.text.search(line) else inf
 
     def _directive(self, lead: int, start: int, line: bytes, column: int) -> None:
         while self._blocks and column <= self._blocks[-1][0] < inf:
