@@ -30,10 +30,6 @@ _DEEPEST_LEVEL = 2
 NOTATIONS = frozenset({*QUERIES, *FORMS})
 """What is read by its keys; files in other notations are cut into windows of lines."""
 
-_PACKAGE_UNITS = {
-    *("scripts", "dependencies", "devDependencies", "peerDependencies", "optionalDependencies"),
-    *("require", "require-dev"),  # PHP's composer.json has the same form
-}
 _COMPOSE = re.compile(r"(?:docker-)?compose(?:[.-].*)?\.ya?ml\Z")
 _VALUE = re.compile(rb"[^:\n]*:[ \t]*[\"']?(?P<value>[\w.-]+)")
 
@@ -45,10 +41,12 @@ _PATH = re.compile(
     rb"|[\w-]{1,60}\.(?:py|json|ya?ml|toml|md|sh|cfg|ini|env|tsx?|jsx?|txt))(?![\w/@-])"
 )
 _QUOTED = re.compile(rb"[\"'](?P<name>[A-Za-z0-9][\w.-]*)[^\"'\n]*[\"']")
-_PACKAGE_KEYS = {
-    *("dependencies", "devDependencies", "peerDependencies", "optionalDependencies", "require", "require-dev"),
-    *("dev-dependencies", "build-dependencies", "packages", "dev-packages"),
+_PACKAGES = {
+    *("dependencies", "devDependencies", "peerDependencies", "optionalDependencies"),
+    *("require", "require-dev"),  # PHP's composer.json has the same form
 }
+_PACKAGE_UNITS = _PACKAGES | {"scripts"}
+_PACKAGE_KEYS = _PACKAGES | {"dev-dependencies", "build-dependencies", "packages", "dev-packages"}
 _LISTS = {("project", "dependencies"), ("build-system", "requires")}
 _SURE, _LIKELY = 0.9, 0.5
 
@@ -227,12 +225,10 @@ def entries_of(uri: str, language: str, source: bytes) -> tuple[str | None, list
 
 def _names(source: bytes, document: Entry) -> Iterator[str]:
     """The kind of a resource, and its name."""
-    keys = {child.key: child for child in document.children}
-    metadata = keys.get("metadata")
-    named = {child.key: child for child in metadata.children}.get("name") if metadata else None
-    for entry in filter(None, (keys.get("kind"), named)):
-        if value := _VALUE.match(source, entry.at, entry.end):
-            yield decoded(value["value"])
+    metadata = (child for entry in document.children if entry.key == "metadata" for child in entry.children)
+    for key, entries in (("kind", document.children), ("name", metadata)):
+        values = (_VALUE.match(source, entry.at, entry.end) for entry in entries if entry.key == key)
+        yield from (decoded(value["value"]) for value in values if value is not None)
 
 
 def _containers(entries: Iterable[Entry]) -> list[Entry]:
