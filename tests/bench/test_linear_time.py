@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from weft.chunking.config.yaml import yaml_entries
+from weft.chunking.config.file import entries_of
 from weft.domain.documents import Domain
 from weft.ingestion.sources.files import kind_of
 from weft.ingestion.sources.transcripts import sessions
@@ -49,7 +49,9 @@ def test_telling_a_kind_costs_what_the_size_costs(name: str, unit: str) -> None:
 def test_reading_entries_costs_what_the_size_costs(text: str) -> None:
     """ING-9: hostile files, too."""
     small, large = (("{a: '" + text * size).encode() for size in (50_000, 50_000 * TIMES))
-    assert spent(lambda: yaml_entries(large)) <= 3 * TIMES * max(spent(lambda: yaml_entries(small)), 1e-3)
+    assert spent(lambda: entries_of("a.yaml", "yaml", large)[1]) <= 3 * TIMES * max(
+        spent(lambda: entries_of("a.yaml", "yaml", small)[1]), 1e-3
+    )
 
 
 def test_beliefs_cost_what_their_leaves_cost() -> None:

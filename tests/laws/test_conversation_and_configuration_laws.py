@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from tests.support.notations import ini, properties, toml
 from weft.chunking.chunker import chunk_document, chunkers_with
-from weft.chunking.config.entries import Entry
-from weft.chunking.config.yaml import yaml_entries
+from weft.chunking.config.file import entries_of
+from weft.chunking.config.outline import Entry
 from weft.chunking.conversation.dialogue import Line, Turn, places, written
 from weft.chunking.conversation.session import exchanges
 from weft.chunking.units.splitting import ChunkSizes, TopicRules
@@ -216,7 +216,7 @@ def test_keys_are_found_beside_brackets(value: dict) -> None:
 def test_keys_of_a_file_in_braces_are_found(value: dict, width: int) -> None:
     """ING-9: a YAML file that is one mapping in flow style, on one line or several."""
     text = yaml.safe_dump(value, width=width, sort_keys=False, default_flow_style=True)
-    assert keys_below(yaml_entries(text.encode())) == keys_in(value)
+    assert keys_below(entries_of("a.yaml", "yaml", text.encode())[1]) == keys_in(value)
 
 
 def keys_in(value: dict) -> dict[str, object]:

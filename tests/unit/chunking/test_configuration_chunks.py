@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from weft.chunking.chunker import chunk_document
-from weft.chunking.config.entries import Entry
-from weft.chunking.config.file import LINE_SCANNERS, SCANNERS
-from weft.chunking.config.yaml import yaml_entries
+from weft.chunking.config.file import NOTATIONS, entries_of
+from weft.chunking.config.outline import Entry
 from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
@@ -104,7 +103,7 @@ two: |
 four: "x
   five: y"
 six: {{a: 1,
-seven: 2}}
+ seven: 2}}
 """
     chunks = chunks_of(text, "yaml")
     assert [name for chunk in chunks for name in chunk.defines if chunk.level] == ["one", "two", "four", "six"]
@@ -125,37 +124,38 @@ def test_a_yaml_file_in_braces_has_its_keys() -> None:
     [
         ("{{ if .Values.a }}\nb: 1\n", ["b"]),
         ("{% set a %}\nb: 1\n", ["b"]),
-        ("{a: 1}: c\nb: 1\n", ["b"]),
-        ("{a: 1}\n---\nb: 1\n", ["b"]),
+        ("{a: 1}: c\nb: 1\n", ["{a: 1}", "b"]),
+        ("{a: 1}\n---\nb: 1\n", ["", ""]),
         ("{a: 1, b: 2", []),
         ("{}\n", []),
     ],
 )
 def test_what_only_begins_with_a_brace_is_read_by_its_lines(text: str, keys: list[str]) -> None:
     """ING-9: templates, several documents, and what is ill-formed."""
-    assert [entry.key for entry in yaml_entries(text.encode())] == keys
+    assert [entry.key for entry in entries_of("a.yaml", "yaml", text.encode())[1]] == keys
 
 
 def test_a_brace_that_never_ends_costs_what_its_size_costs() -> None:
-    """ING-9: half a megabyte that was read again from each place would not end within the life of a test."""
-    for text in ("{" * 500_000, "{a: '" + "''" * 250_000, "{a: " + ": " * 250_000, "\n" * 500_000 + "{"):
-        assert isinstance(yaml_entries(text.encode()), list)
+    """ING-9: what was read again from each place would not end within the life of a test."""
+    for text in ("{" * 100_000, "[" * 100_000, "{a: '" + "''" * 50_000, "{a: " + ": " * 50_000, "\n" * 100_000 + "{"):
+        for language in ("yaml", "json", "toml"):
+            assert isinstance(entries_of("a", language, text.encode())[1], list)
 
 
 @pytest.mark.parametrize(
     ("value", "starts"),
     [
         ('\n  "b: b\n  c: c"', []),
-        ("\n  b c\n  - d: 'e", []),
+        ("\n  b c\n  - d 'e", []),
         (" !t &u 'b\n  c: c'", []),
-        ("\n- - |\n    b: b\n  - c", ["- - |", "  - c"]),
-        ("\n- - b\n    - c: d\n  - e", ["- - b", "  - e"]),
+        ("\n- - |\n    b: b\n  - c", ["- - |", "- - |", "  - c"]),
+        ("\n- - b\n    - c d\n  - e", ["- - b", "- - b", "  - e"]),
     ],
 )
 def test_what_a_value_goes_on_with_is_no_key(value: str, starts: list[str]) -> None:
     """ING-9: below its key, after properties, or as deep as the dash that it stands behind."""
     text = f"a:{value}\nz: 0\n"
-    entries = yaml_entries(text.encode())
+    entries = entries_of("a.yaml", "yaml", text.encode())[1]
     assert [entry.key for entry in entries] == ["a", "z"]
     assert [text[entry.at :].partition("\n")[0] for entry in below(entries[0])] == starts
 
@@ -177,6 +177,86 @@ def test_a_last_document_without_keys_is_told_with_the_one_before(first: str) ->
     """ING-13: a text alone is no key, and in a chunk all the same."""
     chunks = chunks_of(f"{first}---\nno key at all\n", "yaml")
     assert chunks[-1].text.endswith("no key at all")
+
+
+def keys_below(entries: list[Entry]) -> dict[str, object]:
+    return {entry.key: keys_below(entry.children) for entry in entries}
+
+
+def test_templates_are_no_errors() -> None:
+    """ING-9: on lines of their own, in values and in keys; the keys around them keep their places."""
+    text = """{{- if and .Values.a
+  .Values.b }}
+a:
+  b:
+  {{- range .Values.c }}
+  - name: {{ .name }}
+    {{ .key }}: "{{ .value }}"
+  {{- end }}
+  # On d.
+  d: {% if e %}1{% endif %}
+{{- end }}
+"""
+    (a,) = entries_of("a.yaml", "yaml", text.encode())[1]
+    assert keys_below([a]) == {"a": {"b": {"{{ .name }}": {"name": {}, "{{ .key }}": {}}}, "d": {}}}
+    assert text[a.children[1].start :].startswith("  # On d.\n  d:")
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "keys"),
+    [
+        ("yaml", "a:\n  b: 1\n  c: [\n'd e': 'f: g\nh: 2\n", {"a": {"b": {}, "c": {}}, "d e": {}, "h": {}}),
+        ("yaml", "a:\n  - b: |\n      c: 1\n    d: 2\n  - e: {\n  f: 3\n", {"a": {"b": {}, "d": {}, "e": {}, "f": {}}}),
+        ("yaml", "a:\n\tb: 1\n---\nc: @d\n", {"a": {}, "": {"c": {}}}),
+        ("toml", "a = 1\n[b]\nc = \n[d.e]\nf = 'g'\n", {"a": {}, "b": {"c": {}}, "d.e": {"f": {}}}),
+        (
+            "json",
+            '{"a": {"b": 1,, "c": x}, // d\n "e": [{"f": 1,},], }',
+            {"a": {"b": {}}, "e": {"0": {"f": {}}}},
+        ),
+        ("dockerfile", "FROM a AS b\nCOPY --link --from=c d e\n  --x\nRUN e\n", {"b": {"COPY": {}, "RUN": {}}}),
+    ],
+)
+def test_a_file_with_errors_has_the_keys_that_are_sure(language: str, text: str, keys: dict[str, object]) -> None:
+    """ING-9: those that lines tell; of JSON all outside of the error."""
+    assert keys_below(entries_of("a", language, text.encode())[1]) == keys
+
+
+@pytest.mark.parametrize("text", ['{"a\\ud800": "\\udc00", "b": {"c": 1}}', '{"a\ud800": "\udc00", "b": {"c": 1}}'])
+@pytest.mark.parametrize("language", ["json", "yaml"])
+def test_halves_of_surrogate_pairs_are_no_errors(text: str, language: str) -> None:
+    """ING-9, ING-34: as escapes, which JavaScript writes, and as what another program made of them."""
+    chunks = chunks_of(f"{text}\n", language, sizes=replace(SIZES, whole_tokens=1, target_tokens=4, overlap_tokens=0))
+    assert {name for chunk in chunks for name in chunk.defines} == {text[2 : text.index('":')], "b"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{' ' * level}a:\n" for level in range(300)),
+        "".join(f"{' ' * level}-\n" for level in range(300)),
+        "".join(f"{' ' * level}a:\n{' ' * level}-\n" for level in range(150)),
+        f"{'- ' * 300}a\n",
+        f"{'? ' * 300}a\n",
+    ],
+)
+def test_what_the_grammar_of_yaml_would_crash_on_is_read_by_lines(text: str) -> None:
+    """ING-3: blocks in 254 and more levels end the process."""
+    chunks = chunks_of(f"top: 1\n{text}", "yaml")
+    assert chunks[-1].end_byte == len(text) + len("top: 1\n")
+
+
+def test_lines_may_end_with_a_carriage_return() -> None:
+    """ING-40: in each notation the keys are the same."""
+    for language, text in {
+        "dockerfile": "# A\nFROM a AS b\nRUN c \\\n  d\n\nRUN e\n",
+        "yaml": "# A\na:\n  - b: |\n      c\n    d: 'e\n      f'\n",
+        "toml": '# A\n[a]\nb = """\nc\n"""\nd = [\n 1,\n]\n',
+        "json": '{\n  // A\n  "a": [\n    {"b": 1},\n  ]\n}\n',
+        "ini": "; A\n[a]\nb\nc = d\n  e\n",
+    }.items():
+        both = [entries_of("a", language, each.encode())[1] for each in (text, text.replace("\n", "\r\n"))]
+        assert keys_below(both[0]) == keys_below(both[1]), language
 
 
 def test_compose_services_are_units() -> None:
@@ -289,7 +369,7 @@ def test_values_of_ini_go_on_further_to_the_right() -> None:
     )
     found = [
         (text[entry.start : entry.end], entry.key)
-        for top in LINE_SCANNERS["ini"](text.encode())
+        for top in entries_of("a.ini", "ini", text.encode())[1]
         for entry in below(top)
     ]
     assert found == [
@@ -302,10 +382,10 @@ def test_values_of_ini_go_on_further_to_the_right() -> None:
 
 def test_what_has_no_sections_has_no_keys_that_are_indented() -> None:
     """ING-9: nginx's notation is none of keys and values."""
-    assert LINE_SCANNERS["ini"](b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n") == []
+    assert entries_of("a.ini", "ini", b"server {\n    listen 80;\n    proxy_pass http://a:80;\n}\n")[1] == []
 
 
-@pytest.mark.parametrize("language", sorted(SCANNERS))
+@pytest.mark.parametrize("language", sorted(NOTATIONS))
 @pytest.mark.parametrize(
     "unit",
     [

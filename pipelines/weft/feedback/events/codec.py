@@ -17,6 +17,7 @@ integer, and null for an optional field means that it is absent. Of a field that
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Never, get_args
@@ -194,7 +195,14 @@ def _parsed(value: bytes | None, max_bytes: int) -> AnyEvent:
         _check_utf8(value)
         return _decoder.decode(value)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return _coerced(_parsed_json(value))
+        return _coerced(_parsed_json(_HALVES.sub(lambda match: match[1] or b"\\ufffd", value)))
+
+
+_HALVES = re.compile(rb"(\\[^u]|\\u[dD][89abAB]\w\w\\u[dD][c-fC-F]\w\w)|\\u[dD][89a-fA-F]\w\w")
+"""Escapes that are half of a surrogate pair, behind those that are not: JavaScript leaves them where it cuts a text.
+
+They are read as U+FFFD, as its own encoder writes them: a schema calls them text, and UTF-8 cannot carry them.
+"""
 
 
 def _hashes_in(event: Decoded) -> Iterable[str]:

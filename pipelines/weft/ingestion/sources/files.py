@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from weft.chunking.config.directives import is_of_directives
+from weft.chunking.config.lines import is_of_directives
 from weft.chunking.paper.json_layouts import paper_from_json
 from weft.chunking.paper.paper import LATEX, MARKDOWN, PART_OF, is_paper, paper_facts
 from weft.chunking.units.splitting import encoded
