@@ -199,7 +199,7 @@ def test_updaters_move_when_their_host_is_lost(loss: str) -> None:
         sys.stdout.write(f"{loss}: {len(moved)} of {PARTITIONS} partitions were behind for {behind_s:.1f} s\n")
         assert producer.wait(300) == 0
         wait_until(lambda: all(end == read for end, read in rows(watched)[-1][2:]))
-        updaters.terminate()
+        alpha.run("pkill", "-TERM", "-f", "weft update")
         assert updaters.wait(60) == 0
         alone = fleet.hosts.folder / "alone"
         fleet.python(*updating, "--local", "--until-caught-up", "--store", alone)
