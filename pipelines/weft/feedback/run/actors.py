@@ -155,7 +155,7 @@ class UpdaterActor:
         stored = sorted(set(self._partitions) & set(partitions_in(root)))
         try:
             return [PartitionProgress(state.report(), None, answers=False) for state in states_in(root, rules, stored)]
-        except StoreError:  # opening the updater restores it, or says why not
+        except (StoreError, OSError):  # opening the updater restores it, or says why not
             return []
 
     def close(self) -> None:
