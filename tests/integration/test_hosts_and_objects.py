@@ -202,6 +202,7 @@ def test_updaters_move_when_their_host_is_lost(loss: str) -> None:
         alpha.run("pkill", "-TERM", "-f", "weft update")
         assert updaters.wait(60) == 0
         alone = fleet.hosts.folder / "alone"
+        alone.mkdir()
         fleet.python(*updating, "--local", "--until-caught-up", "--store", alone)
         assert fleet.python("-c", SAME, url, alone) == "True"
 

@@ -1,4 +1,4 @@
-"""Actors that work round after round, each wherever Ray has room; where a host falls silent, others take its place."""
+"""Actors that work round after round, spread over the hosts; where one falls silent, another takes its place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Crew:
     def __init__(self, worker: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
         located = type(worker.__name__, (worker, _Located), {})  # type: ignore[misc]
         self._actors = ray.remote(located)
-        self._members = [self._member(each) for each in arguments]
+        self._members = [self._member(each, scheduling_strategy="SPREAD") for each in arguments]
 
     def ask(self, method: str, seconds: float) -> list[Any]:
         """Have a method of all actors take about that many seconds; what those returned that are done by then.
