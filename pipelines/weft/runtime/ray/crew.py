@@ -65,7 +65,8 @@ class Crew:
             elif time.monotonic() - each.asked_s > seconds + _OVERDUE_S and not _lets_in(each.node):
                 _log.warning("the host of an actor lets nobody in: it is made anew on %s", socket.gethostname())
                 ray.kill(each.actor, no_restart=True)
-                here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+                # Nowhere else: a busy raylet would hand it on to the host that was lost.
+                here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
                 self._members[number] = self._member(each.arguments, scheduling_strategy=here)
         return answers
 
