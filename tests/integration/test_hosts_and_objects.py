@@ -174,16 +174,16 @@ def test_updaters_move_when_their_host_is_lost(loss: str) -> None:
         updating = ("-m", "weft", "update", *place.arguments, "--set", f"feedback.partitions={PARTITIONS}")
         spread = ("--set", f"feedback.updaters={PARTITIONS}", "--set", f"cluster.address={fleet.address}")
         updaters = fleet.start("update.log", *updating, *spread, "--store", url)
-        states = f"weft/stores/*/{UPDATERS}/*/state.sqlite"
-        wait_until(lambda: sum(len(list(host.own_disk.glob(states))) for host in fleet.hosts.hosts) >= PARTITIONS)
+        owned = f"weft/stores/*/{UPDATERS}/*/owned"
+        wait_until(lambda: sum(len(list(host.own_disk.glob(owned))) for host in fleet.hosts.hosts) >= PARTITIONS)
         producer = fleet.start("produce.log", "-c", PRODUCE, place.bootstrap, place.topic, EVENTS, EVERY_S)
         fleet.start("watch.log", "-c", WATCH, url, place.bootstrap, place.topic, PARTITIONS)
         watched = fleet.hosts.folder / "watch.log"
         time.sleep(BEFORE_S)
         wait_until(lambda: bool(seen := rows(watched)) and all(read for _, read in seen[-1][2:]))
 
-        lost = next(host for host in fleet.others if list(host.own_disk.glob(states)))
-        moved = {int(path.parent.name) for path in lost.own_disk.glob(states)}
+        lost = next(host for host in fleet.others if list(host.own_disk.glob(owned)))
+        moved = {int(path.parent.name) for path in lost.own_disk.glob(owned)}
         at_s = time.time()
         assert producer.poll() is None, "the producer is live"
         LOSSES[loss](lost)
@@ -199,9 +199,10 @@ def test_updaters_move_when_their_host_is_lost(loss: str) -> None:
         sys.stdout.write(f"{loss}: {len(moved)} of {PARTITIONS} partitions were behind for {behind_s:.1f} s\n")
         assert producer.wait(300) == 0
         wait_until(lambda: all(end == read for end, read in rows(watched)[-1][2:]))
-        updaters.terminate()
+        alpha.run("pkill", "-TERM", "-f", "weft update")
         assert updaters.wait(60) == 0
         alone = fleet.hosts.folder / "alone"
+        alone.mkdir()
         fleet.python(*updating, "--local", "--until-caught-up", "--store", alone)
         assert fleet.python("-c", SAME, url, alone) == "True"
 

@@ -109,9 +109,10 @@ class Hosts:
             )
             options = [f"--node-ip-address={host.address}", f"--num-cpus={cpus}", "--disable-usage-stats"]
             options += [f"--object-store-memory={OBJECT_STORE_BYTES}", f"--temp-dir={self.folder / f'ray-{host.name}'}"]
-            host.start(BIN / "ray", "start", "--block", *joining, *options, log=self.folder / f"{host.name}.log")
-            if host is head:
-                wait_until(lambda: not head.run("bash", "-c", f"echo > /dev/tcp/{head.address}/{GCS_PORT}").returncode)
+            log = self.folder / f"{host.name}.log"
+            host.start(BIN / "ray", "start", "--block", *joining, *options, log=log)
+            # One after the other: a node that is not there within 30 s gives up.
+            wait_until(lambda log=log: "will now block" in log.read_text())  # type: ignore[misc]
         counted = f"import ray; ray.init(address={address!r}, log_to_driver=False); print(len(ray.nodes()))"
         wait_until(lambda: head.run(sys.executable, "-c", counted).stdout.split()[-1:] == [str(len(self.hosts))])
         return address

@@ -16,11 +16,12 @@ from weft.domain.events import AnyEvent
 from weft.feedback.run.partitions import partition_folder, partitions_in, states_in
 from weft.feedback.run.updater import Updater
 from weft.feedback.store.checkpoints import write_checkpoint
-from weft.feedback.store.heads import read_head
+from weft.feedback.store.heads import read_head, show
+from weft.feedback.store.state import STATE_FILE
 from weft.feedback.store.tables import evidence_in
 from weft.learning.evidence import Evidence
 from weft.runtime.storage import working_copy
-from weft.runtime.storage.working_copy import working_copy_of
+from weft.runtime.storage.working_copy import HEAD, working_copy_of
 
 
 @pytest.fixture
@@ -77,6 +78,22 @@ def grown(log: FakeLog, count: int) -> FakeLog:
     longer = log_of(verdicts(range(count)))
     log.partitions[0][:] = longer.partitions[0]
     return log
+
+
+def test_who_only_looks_leaves_what_was_taken_over(host: Host, log: FakeLog) -> None:
+    """SCL-14: a head that is known late, from before the partition was taken over here, removes nothing here."""
+    first = opened(host("a"), log)
+    run(first)
+    write_checkpoint(first._states[0])
+    first.close()
+    late = (partition_folder(host("a"), 0) / HEAD).read_bytes()
+    second = opened(host("b"), log)
+    folder = partition_folder(host("b"), 0)
+    (folder / HEAD).write_bytes(late)
+    before = (folder / STATE_FILE).stat().st_ino
+    show(folder)
+    assert (folder / STATE_FILE).stat().st_ino == before
+    second.close()
 
 
 def test_another_host_goes_on_from_the_newest_checkpoint(host: Host, log: FakeLog, tmp_path: Path) -> None:

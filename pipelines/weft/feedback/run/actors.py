@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from weft.catalog.catalog import Catalog
 from weft.catalog.store_id import OnOtherHosts, StoreGuard
@@ -155,7 +155,7 @@ class UpdaterActor:
         stored = sorted(set(self._partitions) & set(partitions_in(root)))
         try:
             return [PartitionProgress(state.report(), None, answers=False) for state in states_in(root, rules, stored)]
-        except StoreError:  # opening the updater restores it, or says why not
+        except (StoreError, OSError):  # opening the updater restores it, or says why not
             return []
 
     def close(self) -> None:
@@ -176,35 +176,24 @@ class UpdaterGroup(Protocol):
 
 
 class ActorUpdaterGroup:
-    """`feedback.updaters` actors on Ray, partitions dealt out to them in turn; Ray restarts those that die."""
+    """`feedback.updaters` actors on Ray, partitions dealt out to them in turn; lost ones are made anew elsewhere."""
 
     def __init__(self, task: Task, partitions: int, guard: StoreGuard) -> None:
-        from weft.runtime.ray import cluster as ray_cluster  # noqa: PLC0415
+        from weft.runtime.ray.crew import Crew  # noqa: PLC0415
 
-        self._cluster = ray_cluster
         updaters = min(task.feedback.updaters, partitions)
-        self._actors: list[Any] = [
-            ray_cluster.start_actor(
-                UpdaterActor,
-                task,
-                range(index, partitions, updaters),
-                guard,
-                num_cpus=0,
-                max_restarts=-1,
-                max_task_retries=-1,
-            )
-            for index in range(updaters)
-        ]
+        self._crew = Crew(
+            UpdaterActor, [(task, range(index, partitions, updaters), guard) for index in range(updaters)]
+        )
 
     def advance(self, seconds: float) -> list[PartitionProgress]:
-        """One call to every actor at once."""
-        all_progress = self._cluster.ask_all(self._actors, "advance", seconds)
-        return sorted((one for crew in all_progress for one in crew), key=lambda one: one.report.partition)
+        """One round of all actors; without the partitions of those that do not answer."""
+        all_progress = self._crew.ask("advance", seconds)
+        return sorted((one for group in all_progress for one in group), key=lambda one: one.report.partition)
 
     def close(self) -> None:
         """Release the stores; the actors end with the last reference to them."""
-        self._cluster.ask_all(self._actors, "close")
-        self._actors.clear()
+        self._crew.close("close")
 
 
 def open_updater(task: Task, partitions: Sequence[int]) -> Updater:

@@ -50,7 +50,11 @@ def states_in(
                 f"{folder / STATE_FILE}: expected a partition's state, found none beside its checkpoints; start the "
                 "updaters: whichever opens it restores it"
             )
-        with contextlib.closing(PartitionState(folder, partition, rules)) as state:
+        try:
+            state = PartitionState(folder, partition, rules)
+        except FileNotFoundError:  # it is being taken over here: there is another in a moment
+            continue
+        with contextlib.closing(state):
             if state.read(was_claimed) or checkpoints_in(folder):
                 yield state
 

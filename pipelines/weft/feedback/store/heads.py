@@ -26,7 +26,7 @@ from weft.runtime.storage.working_copy import HEAD, WorkingCopy, working_copy_of
 
 _COPIES = 2  # checkpoints kept, as on a disk
 _PATIENCE = Patience(stopped_s=5.0, seconds=60.0)  # for another process that fetches the same checkpoint
-_STATES, _VIEWED = "states", "viewed"
+_STATES, _VIEWED, _OWNED, _SHOWING = "states", "viewed", "owned", ".showing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +52,31 @@ def take_over(folder: Path) -> int | None:
             _remove_state(folder)
         return replace(now, epoch=now.epoch + 1, owner=copy.id)
 
-    raised = _moved(copy, folder, owned)
-    if not (folder / STATE_FILE).exists():
-        _bring_state(copy, folder, raised)
+    with locked(folder / _SHOWING, _PATIENCE):  # whoever only looks leaves what is owned from here on
+        raised = _moved(copy, folder, owned)
+        if not (folder / STATE_FILE).exists():
+            _bring_state(copy, folder, raised)
+        (folder / _OWNED).write_text(str(raised.epoch), encoding="utf-8")
     return raised.epoch
 
 
 def show(folder: Path) -> None:
     """Have a partition that another host owns lie here as it was at its newest checkpoint, to be looked at."""
-    copy, head, viewed = _copy_of(folder), read_head(folder), folder / _VIEWED
-    if copy is None or head.owner in {"", copy.id} or not head.checkpoints:
+    copy, viewed = _copy_of(folder), folder / _VIEWED
+    if copy is None or not _is_elsewhere(copy, read_head(folder)):
         return
-    with locked(folder / ".showing", _PATIENCE):
+    with locked(folder / _SHOWING, _PATIENCE):
+        head, owned = read_head(folder), folder / _OWNED
+        # It may have been taken over here meanwhile; and what is known of a head may be older than what is owned.
+        if not _is_elsewhere(copy, head) or (owned.exists() and int(owned.read_text()) >= head.epoch):
+            return
         if not viewed.exists() or viewed.read_text(encoding="utf-8") != head.checkpoints[0]:
-            _remove_state(folder)
             _bring_state(copy, folder, head)
             viewed.write_text(head.checkpoints[0], encoding="utf-8")
+
+
+def _is_elsewhere(copy: WorkingCopy, head: PartitionHead) -> bool:
+    return head.owner not in {"", copy.id} and bool(head.checkpoints)
 
 
 def publish_files(state: PartitionState, report: PartitionReport, names: Sequence[str]) -> None:
@@ -153,6 +162,7 @@ def _bring_state(copy: WorkingCopy, folder: Path, head: PartitionHead) -> None:
         shutil.rmtree(folder / _STATES, ignore_errors=True)
         try:
             brought = copy.bring(name)
+            _remove_state(folder)
             brought.joinpath(STATE_FILE).replace(folder / STATE_FILE)
         except (StoreError, OSError):
             if number + 1 == len(head.checkpoints):
@@ -166,7 +176,8 @@ def _remove_state(folder: Path) -> None:
     for path in folder.glob(f"{STATE_FILE}*"):
         path.unlink()
     shutil.rmtree(folder / "checkpoints", ignore_errors=True)
-    (folder / _VIEWED).unlink(missing_ok=True)
+    for name in (_VIEWED, _OWNED):
+        (folder / name).unlink(missing_ok=True)
 
 
 def _states_of(folder: Path) -> str:

@@ -9,7 +9,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -189,21 +189,6 @@ def disconnect() -> None:
 def start_actor(worker: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Start a plain class as an actor: `options` are Ray's own (`name`, `num_cpus`, `max_restarts` …)."""
     return ray.remote(worker).options(**options).remote(*arguments)
-
-
-def ask_all(actors: Sequence[Any], method: str, *arguments: Any) -> list[Any]:
-    """Call one method on every actor at once; all answers, in their order, or after them the first error."""
-    asked = [getattr(actor, method).remote(*arguments) for actor in actors]
-    answers: list[Any] = []
-    failed: list[RayError] = []
-    for answer in asked:
-        try:
-            answers.append(ray.get(answer))
-        except RayError as error:
-            failed.append(error)
-    if failed:
-        raise remote_cause(failed[0], Exception) from failed[0]
-    return answers
 
 
 def _make_private(token: Path) -> None:
