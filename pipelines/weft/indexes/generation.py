@@ -12,7 +12,7 @@ from weft.domain.ids import ContentHash
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.copies import TableCopies
 from weft.indexes.dense.tokens import TokenStore, has_tokens
-from weft.indexes.dense.vectors import DenseIndex, open_dense
+from weft.indexes.dense.vectors import open_dense
 from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
@@ -24,8 +24,11 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
 )
+from weft.indexes.parts import Indexes, LocalPart, Part, SpreadTerms, SpreadVectors, tokens_of
 from weft.indexes.shards import shards_of
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.jvm import JAVA
+from weft.indexes.text.lexical import LexicalIndex, similarity
+from weft.indexes.text.opened import OpenedTexts
 from weft.runtime.storage.files import verify_files
 
 _TO_COME = "still to come, by words until then: `weft index` makes vectors and links"
@@ -40,8 +43,9 @@ class Generation:
         manifest: Manifest,
         chunks: ChunkStore,
         lexical: LexicalIndex,
-        dense: Mapping[str, DenseIndex],
+        dense: Mapping[str, Any],
         *,
+        tokens: Mapping[str, Any],
         graph: Graph | None = None,
         impacts: Any = None,
     ) -> None:
@@ -50,10 +54,9 @@ class Generation:
         self.chunks = chunks
         self.lexical = lexical
         self._dense = dict(dense)
+        self._tokens = tokens
         self._graph = graph
         self._impacts = impacts
-        folders = {name: encoder_folders(folder, name) for name in dense}
-        self._tokens = {name: TokenStore(*each) for name, each in folders.items() if has_tokens(each[0])}
 
     @property
     def contents(self) -> Sequence[ContentHash]:
@@ -70,8 +73,10 @@ class Generation:
         """Names of the encoders whose vectors it holds, sorted."""
         return sorted(self._dense)
 
-    def dense(self, encoder: str) -> DenseIndex:
-        """The vectors of one encoder; StoreError where the generation was built without it."""
+    def dense(self, encoder: str) -> Any:
+        """The vectors of one encoder, a `DenseIndex`, or `SpreadVectors` where parts have them; StoreError where the
+        generation was built without it.
+        """
         try:
             return self._dense[encoder]
         except KeyError:
@@ -80,7 +85,7 @@ class Generation:
             names = ", ".join(self.encoders) or "none"
             raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {names}; reindex") from None
 
-    def tokens(self, encoder: str) -> TokenStore | None:
+    def tokens(self, encoder: str) -> Any:
         """The token embeddings of one encoder; None where none were kept."""
         return self._tokens.get(encoder)
 
@@ -105,37 +110,73 @@ class Generation:
         """Release files and memory; searches still running must have ended."""
         if self._graph is not None:
             self._graph.close()
-        if self._impacts is not None:
-            self._impacts.close()
-        self.lexical.close()
+        self.lexical.close()  # and with it all else of its parts
         self.chunks.close()
 
 
-def open_generation(folder: Path, *, verify: bool = True, copies: Path | None = None) -> Generation:
-    """Open a generation, perhaps with a folder of decoded copies that processes share."""
+def open_generation(
+    folder: Path, *, verify: bool = True, copies: Path | None = None, parts: Sequence[Part] | None = None
+) -> Generation:
+    """Open a generation, perhaps with a folder of decoded copies that processes share.
+
+    Args:
+        parts: Where its shards are searched; then only tables and graph are read here.
+    """
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     tables = None if copies is None else TableCopies(copies, manifest.id)
-    shards = shards_of(folder)
     try:
         chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
-        lexical = LexicalIndex([shard / LUCENE_FOLDER for shard in shards], manifest.lexical, rows=len(chunks))
-        dense = {name: open_dense(encoder_folders(folder, name), facts) for name, facts in manifest.dense.items()}
-        impacts: Any = None
-        if manifest.weighed_with:
-            opener = importlib.import_module(IMPACTS_MODULE)
-            impacts = opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards], rows=len(chunks))
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
+        if parts is None:
+            here = open_indexes(folder, manifest, rows=len(chunks))
+            lexical = LexicalIndex([LocalPart(here, range(len(chunks)))], manifest.lexical)
+            return Generation(
+                folder,
+                manifest,
+                chunks,
+                lexical,
+                here.dense,
+                tokens=here.tokens,
+                impacts=here.impacts,
+                graph=graph,
+            )
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
+    spread = {name: tokens_of(parts, name) for name in manifest.dense}
+    return Generation(
+        folder,
+        manifest,
+        chunks,
+        LexicalIndex(parts, manifest.lexical),
+        {name: SpreadVectors(parts, name) for name in manifest.dense},
+        tokens={name: each for name, each in spread.items() if each is not None},
+        impacts=SpreadTerms(parts) if manifest.weighed_with else None,
+        graph=graph,
+    )
+
+
+def open_indexes(folder: Path, manifest: Manifest, *, rows: int, some: slice = slice(None)) -> Indexes:
+    """Open the indexes of some shards, all by default, which hold so many rows together."""
+    shards, first = shards_of(folder)[some], some.start or 0
+    with JAVA:
+        texts = [shard / LUCENE_FOLDER for shard in shards]
+        text = OpenedTexts(texts, similarity(manifest.lexical), rows=rows, first_shard=first)
+    dense = {name: open_dense(encoder_folders(shards, name), facts) for name, facts in manifest.dense.items()}
+    impacts: Any = None
+    if manifest.weighed_with:
+        opener = importlib.import_module(IMPACTS_MODULE)
+        impacts = opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards], rows=rows, first_shard=first)
     for name, index in dense.items():
-        if len(index) != len(chunks):
-            raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
-    return Generation(folder, manifest, chunks, lexical, dense, graph=graph, impacts=impacts)
+        if len(index) != rows:
+            raise CorruptionError(f"{folder}: expected {rows} vectors of {name}, found {len(index)}; rebuild")
+    stores = {name: encoder_folders(shards, name) for name in dense}
+    tokens = {name: TokenStore(*each) for name, each in stores.items() if has_tokens(each[0])}
+    return Indexes(text, dense, tokens, impacts)
 
 
-def encoder_folders(generation: Path, encoder: str) -> list[Path]:
+def encoder_folders(shards: Sequence[Path], encoder: str) -> list[Path]:
     """Where an encoder's files lie in each shard."""
-    return [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards_of(generation)]
+    return [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards]
 
 
 def verify_generation(folder: Path) -> Manifest:
