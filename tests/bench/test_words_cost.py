@@ -21,7 +21,7 @@ from weft.domain.ids import QueryId
 from weft.domain.ranking import Query
 from weft.evaluation.measures.beir import read_dataset
 from weft.indexes.text.build import lexical_document, write_shard
-from weft.indexes.text.lexical import LexicalIndex, open_lexical
+from weft.indexes.text.lexical import open_lexical
 from weft.runtime.stages import HERE
 from weft.settings import load_settings
 

@@ -26,7 +26,7 @@ from weft.embedding.models import locate
 from weft.embedding.tokens import load_token_counter, read_tokenizer
 from weft.evaluation.measures.beir import read_dataset
 from weft.indexes.text.build import LexicalDocument, code_terms, merge_shards, symbol_terms, write_shard
-from weft.indexes.text.lexical import LexicalIndex, open_lexical
+from weft.indexes.text.lexical import open_lexical
 from weft.ingestion.sizing import prior_sizes
 from weft.settings import load_settings
 

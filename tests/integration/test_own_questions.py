@@ -22,7 +22,7 @@ from weft.catalog.catalog import Catalog
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query, ScoredResults
 from weft.indexes.text.build import LexicalDocument, write_shard
-from weft.indexes.text.lexical import LexicalIndex, open_lexical
+from weft.indexes.text.lexical import open_lexical
 from weft.indexes.text.outside import OutsideTexts
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.questions import StoredQuestion, stored_questions

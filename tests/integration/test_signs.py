@@ -11,7 +11,7 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.ranking import Answer, Channel
 from weft.domain.reasons import STANDS_FIRST, sentence_of
 from weft.indexes.text.build import LexicalDocument, write_shard
-from weft.indexes.text.lexical import LexicalIndex, open_lexical
+from weft.indexes.text.lexical import open_lexical
 from weft.retrieval.answer.trace import understanding_line
 from weft.settings import load_settings
 

@@ -24,8 +24,8 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
 )
-from weft.indexes.parts import Indexes, LocalPart, Part, SpreadTerms, SpreadVectors, tokens_of
-from weft.indexes.shards import shards_of
+from weft.indexes.parts import WHOLE, Indexes, LocalPart, Part, Share, SpreadTerms, SpreadVectors, tokens_of
+from weft.indexes.shards import shard_folders
 from weft.indexes.text.jvm import JAVA
 from weft.indexes.text.lexical import LexicalIndex, similarity
 from weft.indexes.text.opened import OpenedTexts
@@ -128,7 +128,7 @@ def open_generation(
         chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
         if parts is None:
-            here = open_indexes(folder, manifest, rows=len(chunks))
+            here = open_indexes(folder, manifest)
             lexical = LexicalIndex([LocalPart(here, range(len(chunks)))], manifest.lexical)
             return Generation(
                 folder,
@@ -155,17 +155,19 @@ def open_generation(
     )
 
 
-def open_indexes(folder: Path, manifest: Manifest, *, rows: int, some: slice = slice(None)) -> Indexes:
-    """Open the indexes of some shards, all by default, which hold so many rows together."""
-    shards, first = shards_of(folder)[some], some.start or 0
+def open_indexes(folder: Path, manifest: Manifest, share: Share = WHOLE) -> Indexes:
+    """Open the indexes of a share of the shards, which has any."""
+    some, rows = share.shards(manifest), len(share.rows(manifest))
+    shards = shard_folders(folder, len(manifest.shards))[some]
     with JAVA:
         texts = [shard / LUCENE_FOLDER for shard in shards]
-        text = OpenedTexts(texts, similarity(manifest.lexical), rows=rows, first_shard=first)
+        text = OpenedTexts(texts, similarity(manifest.lexical), rows=rows, first_shard=some.start)
     dense = {name: open_dense(encoder_folders(shards, name), facts) for name, facts in manifest.dense.items()}
     impacts: Any = None
     if manifest.weighed_with:
         opener = importlib.import_module(IMPACTS_MODULE)
-        impacts = opener.ImpactIndex([shard / IMPACTS_FOLDER for shard in shards], rows=rows, first_shard=first)
+        folders = [shard / IMPACTS_FOLDER for shard in shards]
+        impacts = opener.ImpactIndex(folders, rows=rows, first_shard=some.start)
     for name, index in dense.items():
         if len(index) != rows:
             raise CorruptionError(f"{folder}: expected {rows} vectors of {name}, found {len(index)}; rebuild")

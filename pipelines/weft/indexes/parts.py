@@ -6,6 +6,7 @@ arguments. What fails or is too slow is left out, and named in `FAILED`. A part 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ from weft.indexes.rows import RowSet
 if TYPE_CHECKING:
     from weft.indexes.dense.tokens import TokenStore
     from weft.indexes.dense.vectors import DenseIndex
+    from weft.indexes.manifest import Manifest
     from weft.indexes.text.opened import Hits, OpenedTexts
 
 Given = ParamSpec("Given")
@@ -46,6 +48,49 @@ class Indexes:
         self.text.close()
         if self.impacts is not None:
             self.impacts.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which shards of any generation a part has: the ranges of `number`, from 0, of so many parts."""
+
+    number: int
+    of: int
+
+    def shards(self, manifest: Manifest) -> slice:
+        """Its shards of a generation; none where that has fewer shards than there are parts."""
+        shards = max(1, len(manifest.shards))
+        return slice(self.number * shards // self.of, (self.number + 1) * shards // self.of)
+
+    def rows(self, manifest: Manifest) -> range:
+        """The rows of these."""
+        counts = [each.counts["contents"] for each in manifest.shards] or [manifest.counts["contents"]]
+        some = self.shards(manifest)
+        return range(sum(counts[: some.start]), sum(counts[: some.stop]))
+
+    def has(self, manifest: Manifest, file: str) -> bool:
+        """Whether a file of a generation is an index of these."""
+        some, matched = self.shards(manifest), _INDEX_FILE.match(file)
+        return matched is not None and some.start <= int(matched[1] or 0) < some.stop
+
+
+WHOLE = Share(0, 1)
+"""All shards."""
+
+
+def is_table(file: str) -> bool:
+    """Whether a file of a generation is none that parts have: a table, or of the graph.
+
+    Examples:
+        >>> [is_table(file) for file in ("vectors/a/vectors.npy", "shards/0001/text/lucene/_0.cfs")]
+        [False, False]
+        >>> [is_table(file) for file in ("chunks/documents.parquet", "shards/0001/chunks/chunks.parquet")]
+        [True, True]
+    """
+    return _INDEX_FILE.match(file) is None
+
+
+_INDEX_FILE = re.compile(r"(?:shards/(\d+)/)?(?:vectors|text)/")
 
 
 class Part(Protocol):
@@ -113,12 +158,11 @@ def ask_all(
 
 
 @contextmanager
-def noting_failures() -> Iterator[dict[str, str]]:
-    """What fails inside, in this thread and in those that are given its context, by name of the part."""
-    noted: dict[str, str] = {}
+def noting_failures(noted: dict[str, str]) -> Iterator[None]:
+    """Note what fails inside, in this thread and in those that are given its context, by name of the part."""
     token = FAILED.set(noted)
     try:
-        yield noted
+        yield
     finally:
         FAILED.reset(token)
 

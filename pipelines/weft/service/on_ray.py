@@ -2,8 +2,9 @@
 
     serve run weft.service.on_ray:application store=/shared/store bootstrap=kafka:9092
 
-Each replica holds a search process over the store, which every machine must reach under the same path. Tokens come from
-the variable WEFT_TOKENS of whoever deploys; replicas are given their digests alone.
+Each replica holds a search process over the store, which every machine must reach under the same path. With
+`serve.shards` it is a root that has tables and graph, and asks shards that are deployed beside it. Tokens come from the
+variable WEFT_TOKENS of whoever deploys; replicas are given their digests alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
+import ray
 from fastapi import FastAPI
 from ray import serve
 from ray.serve import Application
@@ -20,11 +22,9 @@ from ray.serve import Application
 from weft.domain.errors import ConfigurationError
 from weft.service.application import create_application
 from weft.service.run import DRAIN_S, LOOPBACK, opened_service
+from weft.service.shards import NAME, shard_deployments
 from weft.service.tokens import ENVIRONMENT, TokenSet
 from weft.settings import Settings, load_settings, require_store
-
-NAME = "weft"
-"""Of the application on the cluster."""
 
 REQUESTS = 64
 """That a replica has under way; Ray gives it no more, and refuses what waits beyond `serve.waiting`."""
@@ -34,8 +34,10 @@ REQUESTS = 64
 class ServedStore:
     """One replica: the application over a store."""
 
-    def __init__(self, settings: Settings, tokens: TokenSet, *, reports: bool) -> None:
+    def __init__(self, settings: Settings, tokens: TokenSet, *_shards: object, reports: bool) -> None:
         self._undo = ExitStack()
+        joined = settings.cluster.model_copy(update={"address": ray.get_runtime_context().gcs_address})
+        settings = settings.model_copy(update={"cluster": joined})  # the search process asks shards by itself
         self._service = self._undo.enter_context(opened_service(settings, processes=1, tokens=tokens, reports=reports))
 
     def __serve_build_asgi_app__(self) -> FastAPI:
@@ -60,7 +62,7 @@ def deployment(settings: Settings, *, replicas: int, tokens: TokenSet, reports: 
         graceful_shutdown_timeout_s=DRAIN_S,
         ray_actor_options={"num_cpus": 1},
     )
-    bound: Application = deployed.bind(settings, tokens, reports=reports)
+    bound: Application = deployed.bind(settings, tokens, *shard_deployments(settings), reports=reports)
     return bound
 
 

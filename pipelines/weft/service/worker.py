@@ -33,6 +33,7 @@ from weft.indexes.chunk_store import ChunkStore
 from weft.retrieval.answer.trace import gap_line
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
+from weft.retrieval.snapshot.ports import Fleet
 from weft.runtime.logs import is_json, json_handler
 from weft.runtime.process import PeriodicCollection, release_freed_memory, share_arenas, uncollected
 from weft.runtime.storage.stored_answers import StoredAnswers
@@ -152,6 +153,7 @@ def page_of(answer: Answer) -> dict[str, Any]:
         "hand_off": None if advice is None else advice.due,
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
+        "failed_shards": dict(answer.failed_shards),
         "took_ms": round(sum(answer.timings_ms.values()), 1),
         "results": [_shown(result) for result in answer.results],
         "lessons": [{"id": each["id"], "content": each["content"]} for each in map(_lesson, answer.lessons)],
@@ -330,6 +332,17 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
                 release_freed_memory()
 
 
+def _fleet(settings: Settings) -> Fleet | None:
+    """What searches the shards, where that is on Ray Serve."""
+    if not settings.serve.shards:
+        return None
+    from weft.runtime.ray.cluster import connect  # noqa: PLC0415  who searches alone does without Ray
+    from weft.service.shards import ServedShards  # noqa: PLC0415
+
+    connect(settings.cluster)
+    return ServedShards(settings.serve)
+
+
 def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -> SearchWorker:
     producer = None
     if reports:
@@ -342,7 +355,7 @@ def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -
         remembered = RememberedQueries(engines.encoders[0])
         if engines.terms is None:  # else one pass makes vectors and the weights of terms, and remembers the last itself
             engines = replace(engines, encoders=[remembered, *engines.encoders[1:]])
-        source = source_of(one, precisions=engines.precisions)
+        source = source_of(one, precisions=engines.precisions, fleet=_fleet(settings))
         searcher = undo.enter_context(searching(one, engines, source, memories=memories))
     gc.freeze()
     return SearchWorker(

@@ -1,6 +1,6 @@
 """Serve a store on a Ray cluster: the application of `weft serve`, in replicas.
 
-    ray job submit --working-dir . -- python -m jobs.serve --store DIR [--replicas N] [--bootstrap HOST:PORT]
+    ray job submit --working-dir . -- python -m jobs.serve --store DIR [--replicas N] [--shards N] [--bootstrap HOST:PORT]
 
 It deploys, or replaces what is deployed, waits until searches are answered, and ends; the deployment goes on. `serve
 shutdown` ends it. Every machine must reach the store under the same path. Tokens come from --tokens or the variable

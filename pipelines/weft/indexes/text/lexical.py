@@ -16,7 +16,7 @@ from weft.indexes.rows import RowSet
 from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.analysis import EXACT, FIELDS, english, terms_by, terms_of_script
 from weft.indexes.text.jvm import JAVA, java_class
-from weft.indexes.text.opened import NO_HITS, Hits, OpenedTexts
+from weft.indexes.text.opened import Hits, OpenedTexts
 from weft.indexes.text.statistics import CorpusStatistics, FieldCounts, Joined, Sought, Term, Words, terms_of
 from weft.indexes.text.words import ExactQuery, lone_operators, marked_names, normalised, side_by_side, wanted
 from weft.wording.words import in_full
@@ -219,6 +219,4 @@ def _search(
     allowed: Sequence[Allowed],
     filled: Mapping[str, FieldCounts] | None = None,
 ) -> list[Hits]:
-    return [
-        indexes.text.search(each, k, row_set(rows), filled) for each, rows in zip(sought, allowed, strict=True)
-    ]
+    return [indexes.text.search(each, k, row_set(rows), filled) for each, rows in zip(sought, allowed, strict=True)]

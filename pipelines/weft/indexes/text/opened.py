@@ -164,7 +164,7 @@ class OpenedTexts(OpenedIndex):
     def search(
         self, sought: Sought, k: int, among: RowSet | None = None, filled: Mapping[str, FieldCounts] | None = None
     ) -> Hits:
-        """The k contents with the highest BM25 score, among some, beside texts that fill the index up."""
+        """The k contents with the highest BM25 score, among some, beside texts that fill the index up; None as before."""
         with JAVA:
             query = self._query(sought)
             if query is None or k < 1:
@@ -193,7 +193,9 @@ class OpenedTexts(OpenedIndex):
         if not words.boosts:
             return self._plain.createBooleanQuery(words.field, " ".join(words.terms))
         pairs = zip(words.terms, words.boosts, strict=True)
-        return self._boosted.createBooleanQuery(words.field, " ".join(f"{term}{_BOOST}{boost}" for term, boost in pairs))
+        return self._boosted.createBooleanQuery(
+            words.field, " ".join(f"{term}{_BOOST}{boost}" for term, boost in pairs)
+        )
 
 
 _ANALYZER = "org.apache.lucene.analysis.Analyzer"
@@ -211,19 +213,13 @@ def _as_one(readers: Sequence[Any]) -> Any:
 
 def _texts_of(counts: Mapping[str, FieldCounts]) -> Any:
     """A reader, in memory, of so many texts with so many terms by field; they hold no word that anybody asks for."""
-    kind = java_class(_DOCUMENT + "FieldType")()
-    kind.setIndexOptions(java_class(_INDEX + "IndexOptions").DOCS_AND_FREQS)
-    kind.setTokenized(True)
-    kind.setOmitNorms(True)
-    kind.freeze()
-    folder = java_class("org.apache.lucene.store.ByteBuffersDirectory")()
-    analyzer = java_cast(_ANALYZER, delimited("delimitedTermFrequency", "|"))
-    writer = java_class(_INDEX + "IndexWriter")(folder, java_class(_INDEX + "IndexWriterConfig")(analyzer))
+    folder, stored = java_class("org.apache.lucene.store.ByteBuffersDirectory")(), java_class(_DOCUMENT + "Field$Store")
+    config = java_class(_INDEX + "IndexWriterConfig")(java_cast(_ANALYZER, by_blanks()))
+    writer = java_class(_INDEX + "IndexWriter")(folder, config)
     for field, (texts, terms) in counts.items():
         for times, copies in ((terms - texts + 1, min(1, texts)), (1, texts - 1)):  # all but one have one term
             document = java_class(_DOCUMENT + "Document")()
-            text = java_cast("java.lang.CharSequence", java_class("java.lang.String")(f"{_BOOST}|{times}"))
-            document.add(java_class(_DOCUMENT + "Field")(field, text, kind))
+            document.add(java_class(_DOCUMENT + "TextField")(field, f"{_BOOST} " * times, stored.NO))
             for _ in range(copies):
                 writer.addDocument(document)
     writer.close()

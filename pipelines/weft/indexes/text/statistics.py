@@ -111,9 +111,9 @@ class CorpusStatistics:
         if isinstance(sought, Joined):
             return replace(sought, parts=tuple(self.weighed(each, part, frequencies) for each in sought.parts))
         name, contents = sought.field, self.corpus[sought.field].contents
-        own = self._parts[part][name].contents + self.filled[part].get(name, _NONE).contents
-        here = [idf(own, frequencies[name, term][part]) for term in sought.terms]
+        held = self._parts[part][name].contents + self.filled[part].get(name, _NONE).contents
+        here = [idf(held, frequencies[name, term][part]) for term in sought.terms]
         everywhere = [idf(contents, sum(frequencies[name, term])) for term in sought.terms]
         if sought.side_by_side:
             return replace(sought, weight=sought.weight * sum(everywhere) / sum(here))
-        return replace(sought, boosts=tuple(all_of_them / one for all_of_them, one in zip(everywhere, here, strict=True)))
+        return replace(sought, boosts=tuple(wanted / own for wanted, own in zip(everywhere, here, strict=True)))

@@ -1,0 +1,205 @@
+"""Shards searched on Ray Serve: a deployment for each share of them, with replicas, and how a root asks these (SCL-12).
+
+A replica opens a share of the live generation before it is ready, and a newer one beside it as soon as a root asks for
+that; a root moves on once all replicas have it, and every call names its generation, so that no answer mixes two
+(SCL-13).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from ray import serve
+from ray.exceptions import ActorDiedError, ActorUnavailableError
+from ray.serve import Application
+from ray.serve.handle import DeploymentHandle
+
+from weft.catalog.catalog import Catalog
+from weft.domain.errors import StoreError
+from weft.domain.ids import GenerationId
+from weft.indexes.manifest import Manifest
+from weft.indexes.parts import Indexes, Part, Share
+from weft.runtime.settings import ServeSettings
+from weft.settings import Settings
+
+log = logging.getLogger(__name__)
+
+NAME = "weft"
+"""Of the application on the cluster."""
+
+HELD = 2
+"""Generations that a replica has open: the one that roots search, and the one that they move to."""
+
+PAUSE_S = 1.0
+"""That a share which did not reply is not asked again: searches without it need not wait for that."""
+
+OPEN_S = 600.0
+"""Within which a root that has nothing yet expects all shares to be open."""
+
+_LOOK_S = 0.2  # between looks at whether they are
+_CONTROL_S = 10.0  # for all replicas to say what they have
+_AT_ONCE = 32  # calls that wait in a replica; more go to another one
+
+
+class ShardSearcher:
+    """One replica: a share of the shards of the generations that are searched, asked one call at a time."""
+
+    def __init__(self, settings: Settings, share: Share) -> None:
+        """Open what is live."""
+        self._catalog = Catalog(Path(settings.storage.root))
+        self._share = share
+        self._held: OrderedDict[GenerationId, Indexes | None] = OrderedDict()
+        self._opening: dict[GenerationId, Future[Indexes | None]] = {}
+        self._threads = ThreadPoolExecutor(1, thread_name_prefix="open")
+        if (live := self._catalog.pointer().generation) is not None:
+            self._held[live] = self._catalog.open_share(live, share)
+
+    def prepare(self, generation: GenerationId) -> bool:
+        """Whether a generation is open; if not, it is fetched and opened beside what is, while calls go on.
+
+        Raises:
+            StoreError: It cannot be opened; asked again, it is tried again.
+        """
+        if generation in self._held:
+            self._held.move_to_end(generation)
+            return True
+        opening = self._opening.get(generation)
+        if opening is None:
+            self._opening[generation] = self._threads.submit(self._catalog.open_share, generation, self._share)
+        elif opening.done():
+            self._held[generation] = self._opening.pop(generation).result()
+            while len(self._held) > HELD:
+                dropped, indexes = self._held.popitem(last=False)
+                if indexes is not None:
+                    indexes.close()
+                self._catalog.drop_share(dropped, self._share)
+            return True
+        return False
+
+    def ask(self, generation: GenerationId, work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """What a function of the indexes gives; StoreError where that generation is not open here."""
+        if not self.prepare(generation):
+            raise StoreError(f"expected {generation} to be open, found it being opened")
+        return work(self._held[generation], *arguments)
+
+
+class RemotePart:
+    """A share of one generation, wherever its replicas are."""
+
+    def __init__(
+        self, name: str, handle: DeploymentHandle, generation: GenerationId, rows: range, limit_s: float
+    ) -> None:
+        self.name = name
+        self.rows = rows
+        self._handle = handle
+        self._generation = generation
+        self._limit_s = limit_s
+        self._silent: tuple[float, str] = (float("-inf"), "")  # until when it is not asked, and why
+
+    def begin(self, work: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
+        """Ask a replica; a call that is lost with one goes to another."""
+        started = time.monotonic()
+        until, why = self._silent
+        if started < until:
+            return _failing(why)
+        replies = [self._handle.ask.remote(self._generation, work, arguments)]
+
+        def reply() -> Any:
+            while True:
+                try:
+                    return replies[-1].result(timeout_s=max(0.0, started + self._limit_s - time.monotonic()))
+                except (ActorDiedError, ActorUnavailableError):
+                    replies.append(self._handle.ask.remote(self._generation, work, arguments))
+                except TimeoutError:
+                    replies[-1].cancel()
+                    raise self._failed(f"no reply within {self._limit_s * 1000.0:g} ms") from None
+                except Exception as error:
+                    cause = getattr(error, "cause", error)  # what Ray was told, without where that was
+                    raise self._failed(f"{type(cause).__name__}: {cause}") from error
+
+        return reply
+
+    def close(self) -> None:
+        """Nothing of it is open here."""
+
+    def _failed(self, why: str) -> StoreError:
+        log.warning("%s left out: %s", self.name, why)
+        self._silent = (time.monotonic() + PAUSE_S, why)
+        return StoreError(why)
+
+
+def _failing(why: str) -> Callable[[], Any]:
+    def wait() -> Any:
+        raise StoreError(why)
+
+    return wait
+
+
+class ServedShards:
+    """The shares that are deployed, as a root sees them."""
+
+    def __init__(self, settings: ServeSettings, application: str = NAME) -> None:
+        self._settings = settings
+        names = [shard_name(number) for number in range(settings.shards)]
+        self._handles = {name: serve.get_deployment_handle(name, application) for name in names}
+        self._ready: set[GenerationId] = set()
+
+    def holds(self, generation: GenerationId) -> bool:
+        """Whether every replica has it open; those that have not begin to."""
+        if generation not in self._ready and all([self._has(name, generation) for name in self._handles]):
+            self._ready.add(generation)
+        return generation in self._ready
+
+    def parts(self, manifest: Manifest) -> Sequence[Part]:
+        """The shares of a generation that have any of its shards."""
+        until = time.monotonic() + OPEN_S
+        while not self.holds(manifest.id):
+            if time.monotonic() > until:
+                raise StoreError(
+                    f"expected shards of {manifest.id} to be open within {OPEN_S:g} s, found some that are not"
+                )
+            time.sleep(_LOOK_S)
+        limit_s, rows = self._settings.shard_timeout_ms / 1000.0, dict[str, range]()
+        for number, name in enumerate(self._handles):
+            rows[name] = Share(number, len(self._handles)).rows(manifest)
+        return [
+            RemotePart(name, self._handles[name], manifest.id, some, limit_s) for name, some in rows.items() if some
+        ]
+
+    def _has(self, name: str, generation: GenerationId) -> bool:
+        try:
+            replies = (
+                self._handles[name]
+                .broadcast("prepare", generation)
+                .results(timeout_s=_CONTROL_S, return_exceptions=True)
+            )
+        except Exception as error:
+            log.warning("%s does not say what it has: %s", name, error)
+            return False
+        for error in (each for each in replies if isinstance(each, Exception) and not isinstance(each, ActorDiedError)):
+            log.warning("%s cannot open %s: %s", name, generation, getattr(error, "cause", error))
+        return [each for each in replies if not isinstance(each, ActorDiedError)].count(True) == len(replies) > 0
+
+
+def shard_name(number: int) -> str:
+    """What the deployment of a share is called, in answers too."""
+    return f"shard-{number}"
+
+
+def shard_deployments(settings: Settings) -> list[Application]:
+    """A deployment for each share, to be bound to a root."""
+    count = settings.serve.shards
+    deployed = serve.deployment(ShardSearcher).options(
+        num_replicas=settings.serve.shard_replicas,
+        max_ongoing_requests=_AT_ONCE,
+        ray_actor_options={"num_cpus": 1},
+        logging_config={"enable_access_log": False},
+    )
+    shares = [Share(number, count) for number in range(count)]
+    return [deployed.options(name=shard_name(each.number)).bind(settings, each) for each in shares]
