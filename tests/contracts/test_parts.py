@@ -17,8 +17,9 @@ from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.indexes.generation import Generation
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import FAILED, Indexes, ask_all, noting_failures
+from weft.indexes.parts import FAILED, ask_all, noting_failures
 from weft.indexes.rows import RowSet
+from weft.indexes.spread import Indexes
 from weft.retrieval.snapshot.ports import Fleet
 
 SHARES = 4
@@ -49,7 +50,7 @@ def fleet(request: pytest.FixtureRequest, store: Sharded) -> Iterator[Fleet]:
         return
     request.getfixturevalue("cluster")
     with on_serve(store.catalog.root, shards=SHARES) as served:
-        yield served
+        yield served(20_000.0)
 
 
 @pytest.fixture

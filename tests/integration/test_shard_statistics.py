@@ -14,9 +14,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.support.sharded import groups
-from weft.indexes.parts import Indexes, LocalPart
 from weft.indexes.text.build import LexicalDocument, write_shard
-from weft.indexes.text.lexical import LexicalIndex, open_lexical, similarity
+from weft.indexes.text.lexical import LexicalIndex, open_lexical, similarity, text_part
 from weft.indexes.text.opened import OpenedTexts
 from weft.indexes.text.statistics import FieldCounts, filling
 from weft.settings import load_settings
@@ -52,14 +51,14 @@ def test_four_uneven_shards_score_as_one_index(tmp_path: Path, data_root: Path) 
     counts = [each.counts() for each in opened]
     lengths = [each["contents"].terms / each["contents"].contents for each in counts]
     assert max(lengths) > 2 * min(lengths)
-    parts = [LocalPart(Indexes(each), range(*own), str(own)) for each, own in zip(opened, ranges, strict=True)]
+    parts = [text_part(each, range(*own), str(own)) for each, own in zip(opened, ranges, strict=True)]
     alone = 0
     with (
         closing(open_lexical([written(tmp_path / "whole", texts)], RULES, rows=len(texts))) as whole,
         closing(LexicalIndex(parts, RULES)) as together,
     ):
         own = [
-            LexicalIndex([LocalPart(Indexes(each), range(stop - first))], RULES)
+            LexicalIndex([text_part(each, range(stop - first))], RULES)
             for each, (first, stop) in zip(opened, ranges, strict=True)
         ]
         for number, text in enumerate(texts[:: len(texts) // QUERIES][:QUERIES]):

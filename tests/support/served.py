@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ray import serve
 
-from weft.indexes.parts import Indexes
+from weft.indexes.spread import Indexes
+from weft.indexes.text.jvm import JAVA
 from weft.service.shards import ServedShards, shard_deployments
 from weft.settings import load_settings
 
@@ -23,17 +24,16 @@ class Root:
 
 
 @contextmanager
-def on_serve(root: Path, *, shards: int, replicas: int = 1, timeout_ms: float = 20_000.0) -> Iterator[ServedShards]:
-    """The shards of a store, deployed; nothing listens to HTTP."""
-    asked = {"shards": shards, "shard_replicas": replicas, "shard_timeout_ms": timeout_ms}
-    stated = [f"storage.root={root}", *(f"serve.{name}={value}" for name, value in asked.items())]
+def on_serve(root: Path, *, shards: int, replicas: int = 1) -> Iterator[Callable[[float], ServedShards]]:
+    """Reaches the shards of a store, deployed, that have so many milliseconds for a reply; nothing listens to HTTP."""
+    stated = [f"storage.root={root}", f"serve.shards={shards}", f"serve.shard_replicas={replicas}"]
     settings = load_settings(assignments=stated, environment={})
     name = f"test-{secrets.token_hex(4)}"
     serve.start(proxy_location="Disabled")
     bound = serve.deployment(Root).options(ray_actor_options={"num_cpus": 0}).bind(*shard_deployments(settings))
     serve.run(bound, name=name, route_prefix=None)
     try:
-        yield ServedShards(settings.serve, name)
+        yield lambda ms: ServedShards(settings.serve.model_copy(update={"shard_timeout_ms": ms}), name)
     finally:
         serve.delete(name)
 
@@ -44,5 +44,6 @@ def process_of(_indexes: Indexes) -> int:
 
 
 def asleep(_indexes: Indexes, seconds: float) -> None:
-    """Keep a replica busy."""
-    time.sleep(seconds)
+    """Keep all searches by words of a replica waiting."""
+    with JAVA:
+        time.sleep(seconds)

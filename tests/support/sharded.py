@@ -23,8 +23,9 @@ from weft.domain.ranking import Answer, Query
 from weft.indexes import schemas
 from weft.indexes.builder import GenerationBuilder
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import LocalPart, Part, Share
+from weft.indexes.parts import Part, Share
 from weft.indexes.settings import IndexSettings
+from weft.indexes.spread import local_part
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.live import CatalogSource
 from weft.retrieval.snapshot.ports import Fleet
@@ -146,7 +147,7 @@ class FleetHere:
         """Those that have any shards."""
         parts = [(share, self._catalog.open_share(manifest.id, share)) for share in self._shares]
         return [
-            LocalPart(indexes, share.rows(manifest), f"shard-{share.number}")
+            local_part(indexes, share.rows(manifest), f"shard-{share.number}")
             for share, indexes in parts
             if indexes is not None
         ]

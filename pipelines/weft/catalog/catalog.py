@@ -32,7 +32,8 @@ from weft.domain.understanding import SessionMemory
 from weft.indexes.copies import COPIES_FOLDER, remove_copies
 from weft.indexes.generation import Generation, open_generation, open_indexes, verify_generation
 from weft.indexes.manifest import Manifest, read_generation_manifest
-from weft.indexes.parts import Indexes, Part, Share, is_table
+from weft.indexes.parts import Part, Share, is_table
+from weft.indexes.spread import Indexes
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.shrinkage import Moments
 from weft.runtime.storage.files import (

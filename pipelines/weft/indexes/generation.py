@@ -24,8 +24,9 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
 )
-from weft.indexes.parts import WHOLE, Indexes, LocalPart, Part, Share, SpreadTerms, SpreadVectors, tokens_of
+from weft.indexes.parts import WHOLE, Part, Share
 from weft.indexes.shards import shard_folders
+from weft.indexes.spread import Indexes, SpreadTerms, SpreadTokens, SpreadVectors, local_part
 from weft.indexes.text.jvm import JAVA
 from weft.indexes.text.lexical import LexicalIndex, similarity
 from weft.indexes.text.opened import OpenedTexts
@@ -129,7 +130,7 @@ def open_generation(
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
         if parts is None:
             here = open_indexes(folder, manifest)
-            lexical = LexicalIndex([LocalPart(here, range(len(chunks)))], manifest.lexical)
+            lexical = LexicalIndex([local_part(here, range(len(chunks)))], manifest.lexical)
             return Generation(
                 folder,
                 manifest,
@@ -142,14 +143,13 @@ def open_generation(
             )
     except FileNotFoundError as error:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
-    spread = {name: tokens_of(parts, name) for name in manifest.dense}
     return Generation(
         folder,
         manifest,
         chunks,
         LexicalIndex(parts, manifest.lexical),
         {name: SpreadVectors(parts, name) for name in manifest.dense},
-        tokens={name: each for name, each in spread.items() if each is not None},
+        tokens={name: SpreadTokens(parts, name) for name in parts[0].facts.projections},
         impacts=SpreadTerms(parts) if manifest.weighed_with else None,
         graph=graph,
     )

@@ -8,7 +8,9 @@ that; a root moves on once all replicas have it, and every call names its genera
 from __future__ import annotations
 
 import logging
+import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,13 +20,15 @@ from typing import Any
 from ray import serve
 from ray.exceptions import ActorDiedError, ActorUnavailableError
 from ray.serve import Application
+from ray.serve.exceptions import RayServeException
 from ray.serve.handle import DeploymentHandle
 
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.domain.ids import GenerationId
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import Indexes, Part, Share
+from weft.indexes.parts import LocalPart, Part, PartFacts, Share
+from weft.indexes.spread import facts_of
 from weft.runtime.settings import ServeSettings
 from weft.settings import Settings
 
@@ -48,17 +52,18 @@ _AT_ONCE = 32  # calls that wait in a replica; more go to another one
 
 
 class ShardSearcher:
-    """One replica: a share of the shards of the generations that are searched, asked one call at a time."""
+    """One replica: a share of the shards of the generations that are searched, asked from several threads."""
 
     def __init__(self, settings: Settings, share: Share) -> None:
         """Open what is live."""
         self._catalog = Catalog(Path(settings.storage.root))
         self._share = share
-        self._held: OrderedDict[GenerationId, Indexes | None] = OrderedDict()
-        self._opening: dict[GenerationId, Future[Indexes | None]] = {}
+        self._held: OrderedDict[GenerationId, Part | None] = OrderedDict()
+        self._opening: dict[GenerationId, Future[Part | None]] = {}
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="open")
+        self._lock = threading.Lock()
         if (live := self._catalog.pointer().generation) is not None:
-            self._held[live] = self._catalog.open_share(live, share)
+            self._held[live] = self._opened(live)
 
     def prepare(self, generation: GenerationId) -> bool:
         """Whether a generation is open; if not, it is fetched and opened beside what is, while calls go on.
@@ -66,41 +71,52 @@ class ShardSearcher:
         Raises:
             StoreError: It cannot be opened; asked again, it is tried again.
         """
-        if generation in self._held:
-            self._held.move_to_end(generation)
-            return True
-        opening = self._opening.get(generation)
-        if opening is None:
-            self._opening[generation] = self._threads.submit(self._catalog.open_share, generation, self._share)
-        elif opening.done():
-            self._held[generation] = self._opening.pop(generation).result()
-            while len(self._held) > HELD:
-                dropped, indexes = self._held.popitem(last=False)
-                if indexes is not None:
-                    indexes.close()
-                self._catalog.drop_share(dropped, self._share)
-            return True
-        return False
+        with self._lock:
+            if generation in self._held:
+                self._held.move_to_end(generation)
+                return True
+            opening = self._opening.get(generation)
+            if opening is None:
+                self._opening[generation] = self._threads.submit(self._opened, generation)
+            elif opening.done():
+                self._held[generation] = self._opening.pop(generation).result()
+                while len(self._held) > HELD:
+                    self._catalog.drop_share(self._held.popitem(last=False)[0], self._share)
+                return True
+            return False
 
     def ask(self, generation: GenerationId, work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         """What a function of the indexes gives; StoreError where that generation is not open here."""
-        if not self.prepare(generation):
+        if not self.prepare(generation) or (part := self._held.get(generation)) is None:
             raise StoreError(f"expected {generation} to be open, found it being opened")
-        return work(self._held[generation], *arguments)
+        return part.begin(work, *arguments)()
+
+    def _opened(self, generation: GenerationId) -> Part | None:
+        indexes = self._catalog.open_share(generation, self._share)
+        if indexes is None:
+            return None
+        part = LocalPart(indexes, range(0), PartFacts({}))
+        weakref.finalize(part, indexes.close)  # when it was dropped, and the last call that holds it has ended
+        return part
 
 
 class RemotePart:
     """A share of one generation, wherever its replicas are."""
 
-    def __init__(
-        self, name: str, handle: DeploymentHandle, generation: GenerationId, rows: range, limit_s: float
-    ) -> None:
+    def __init__(self, name: str, handle: DeploymentHandle, generation: GenerationId, rows: range) -> None:
+        """Ask for the facts of a part; StoreError where they cannot be had."""
         self.name = name
         self.rows = rows
         self._handle = handle
         self._generation = generation
-        self._limit_s = limit_s
+        self._limit_s = _CONTROL_S
         self._silent: tuple[float, str] = (float("-inf"), "")  # until when it is not asked, and why
+        self.facts: PartFacts = self.begin(facts_of)()
+
+    def within(self, limit_s: float) -> RemotePart:
+        """The same, which has so long for each reply from now on."""
+        self._limit_s = limit_s
+        return self
 
     def begin(self, work: Callable[..., Any], *arguments: Any) -> Callable[[], Any]:
         """Ask a replica; a call that is lost with one goes to another."""
@@ -152,8 +168,9 @@ class ServedShards:
 
     def holds(self, generation: GenerationId) -> bool:
         """Whether every replica has it open; those that have not begin to."""
-        if generation not in self._ready and all([self._has(name, generation) for name in self._handles]):
-            self._ready.add(generation)
+        if generation not in self._ready:
+            has_it = [self._has(name, generation) for name in self._handles]  # each is asked, so that all begin
+            self._ready |= {generation} if all(has_it) else set()
         return generation in self._ready
 
     def parts(self, manifest: Manifest) -> Sequence[Part]:
@@ -165,26 +182,27 @@ class ServedShards:
                     f"expected shards of {manifest.id} to be open within {OPEN_S:g} s, found some that are not"
                 )
             time.sleep(_LOOK_S)
-        limit_s, rows = self._settings.shard_timeout_ms / 1000.0, dict[str, range]()
-        for number, name in enumerate(self._handles):
-            rows[name] = Share(number, len(self._handles)).rows(manifest)
+        limit_s, count = self._settings.shard_timeout_ms / 1000.0, len(self._handles)
+        rows = {name: Share(number, count).rows(manifest) for number, name in enumerate(self._handles)}
         return [
-            RemotePart(name, self._handles[name], manifest.id, some, limit_s) for name, some in rows.items() if some
+            RemotePart(name, self._handles[name], manifest.id, some).within(limit_s)
+            for name, some in rows.items()
+            if some
         ]
 
     def _has(self, name: str, generation: GenerationId) -> bool:
+        asked = self._handles[name].broadcast("prepare", generation)
         try:
-            replies = (
-                self._handles[name]
-                .broadcast("prepare", generation)
-                .results(timeout_s=_CONTROL_S, return_exceptions=True)
-            )
-        except Exception as error:
+            replies = asked.results(timeout_s=_CONTROL_S, return_exceptions=True)
+        except (RayServeException, TimeoutError) as error:
             log.warning("%s does not say what it has: %s", name, error)
             return False
-        for error in (each for each in replies if isinstance(each, Exception) and not isinstance(each, ActorDiedError)):
-            log.warning("%s cannot open %s: %s", name, generation, getattr(error, "cause", error))
-        return [each for each in replies if not isinstance(each, ActorDiedError)].count(True) == len(replies) > 0
+        # One that has died is replaced by one that opens what is live before it is asked.
+        living = [each for each in replies if not isinstance(each, ActorDiedError)]
+        for each in living:
+            if isinstance(each, Exception):
+                log.warning("%s cannot open %s: %s", name, generation, getattr(each, "cause", each))
+        return bool(living) and all(each is True for each in living)
 
 
 def shard_name(number: int) -> str:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from weft.domain.errors import StoreError
 from weft.domain.ranking import QUERY_BYTES, QUERY_TERMS
-from weft.indexes.parts import Allowed, Indexes, LocalPart, Part, allowed_of, ask_all, merged_hits, row_set
+from weft.indexes.parts import Allowed, Hits, LocalPart, Part, PartFacts, allowed_of, ask_all, merged_hits, row_set
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.analysis import EXACT, FIELDS, english, terms_by, terms_of_script
 from weft.indexes.text.jvm import JAVA, java_class
-from weft.indexes.text.opened import Hits, OpenedTexts
+from weft.indexes.text.opened import OpenedTexts
 from weft.indexes.text.statistics import CorpusStatistics, FieldCounts, Joined, Sought, Term, Words, terms_of
 from weft.indexes.text.words import ExactQuery, lone_operators, marked_names, normalised, side_by_side, wanted
 from weft.wording.words import in_full
@@ -42,7 +42,20 @@ def open_lexical(folders: Sequence[Path], settings: LexicalSettings, *, rows: in
     """Open the merged index of each shard here; they hold so many rows together."""
     with JAVA:
         texts = OpenedTexts(folders, similarity(settings), rows=rows)
-    return LexicalIndex([LocalPart(Indexes(texts), range(rows))], settings)
+    return LexicalIndex([text_part(texts, range(rows))], settings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    text: OpenedTexts
+
+    def close(self) -> None:
+        self.text.close()
+
+
+def text_part(texts: OpenedTexts, rows: range, name: str = "here") -> LocalPart:
+    """A part that is searched by words alone."""
+    return LocalPart(_Alone(texts), rows, PartFacts(texts.counts()), name)
 
 
 class LexicalIndex:
@@ -56,10 +69,8 @@ class LexicalIndex:
         self._parts = parts
         self._settings = settings
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
-        counted = ask_all(parts, _counts, [()] * len(parts))
-        if len(counted) < len(parts):
-            raise StoreError("expected the counts of all parts, found some that do not reply: look at `failed_shards`")
-        self._statistics = CorpusStatistics([counts for _, counts in counted])
+        counts = [{name: FieldCounts(*each) for name, each in part.facts.counts.items()} for part in parts]
+        self._statistics = CorpusStatistics(counts)
         self._frequencies: dict[Term, tuple[int, ...]] = {}
         with JAVA:
             self._analyzer = english()
@@ -200,20 +211,21 @@ class LexicalIndex:
         return Joined(tuple(clauses))
 
 
-def _counts(indexes: Indexes) -> dict[str, FieldCounts]:
-    return indexes.text.counts()
+class _HasTexts(Protocol):
+    @property
+    def text(self) -> OpenedTexts: ...
 
 
-def _held(indexes: Indexes, terms: Sequence[Term]) -> list[int]:
+def _held(indexes: _HasTexts, terms: Sequence[Term]) -> list[int]:
     return indexes.text.frequencies(terms)
 
 
-def _holders(indexes: Indexes, sought: Sought, rows: int) -> np.ndarray:
+def _holders(indexes: _HasTexts, sought: Sought, rows: int) -> np.ndarray:
     return indexes.text.search(sought, max(1, rows))[0]
 
 
 def _search(
-    indexes: Indexes,
+    indexes: _HasTexts,
     sought: Sequence[Sought],
     k: int,
     allowed: Sequence[Allowed],

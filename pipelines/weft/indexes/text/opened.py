@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from weft.domain.errors import CorruptionError
+from weft.indexes.parts import Hits
 from weft.indexes.rows import RowSet
 from weft.indexes.shards import Numbering
 from weft.indexes.text.analysis import by_blanks, delimited, json_mapper
@@ -24,9 +25,6 @@ ROW = "row"
 _SEARCH = "org.apache.lucene.search."
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
-
-Hits = tuple[np.ndarray, np.ndarray]
-"""Rows, int64 (n,), and scores, float64 (n,), best first, ties by row."""
 
 NO_HITS: Hits = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float64))
 
@@ -164,7 +162,11 @@ class OpenedTexts(OpenedIndex):
     def search(
         self, sought: Sought, k: int, among: RowSet | None = None, filled: Mapping[str, FieldCounts] | None = None
     ) -> Hits:
-        """The k contents with the highest BM25 score, among some, beside texts that fill the index up; None as before."""
+        """The k contents with the highest BM25 score, among some.
+
+        Args:
+            filled: Beside how many texts, and their terms, by field; None for those of the search before.
+        """
         with JAVA:
             query = self._query(sought)
             if query is None or k < 1:
