@@ -4,7 +4,9 @@
 
 It deploys, or replaces what is deployed, waits until searches are answered, and ends; the deployment goes on. `serve
 shutdown` ends it. With `--shards N` the shards of the live generation are searched in N deployments of their own, and a
-replica of the application merges what they find. Every machine must reach the store under the same path. Tokens come from --tokens or the variable
+replica of the application merges what they find.
+
+Every machine must reach the store under the same path. Tokens come from --tokens or the variable
 WEFT_TOKENS, as for `weft serve`. Exit codes: 0 ready, 1, 75 or 78 with a reason (no store, no cluster), 2 usage.
 """
 

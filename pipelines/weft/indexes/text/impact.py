@@ -20,13 +20,14 @@ from weft.domain.arrays import TermWeights
 from weft.domain.errors import StoreError
 from weft.indexes import schemas
 from weft.indexes.manifest import CHUNKS_FOLDER, IMPACTS_FOLDER, WEIGHTS_FILE
+from weft.indexes.parts import Hits
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import MergeSettings
 from weft.indexes.shards import take_over
 from weft.indexes.text.analysis import delimited
 from weft.indexes.text.build import index_writer
 from weft.indexes.text.jvm import JAVA, java_cast, java_class
-from weft.indexes.text.opened import NO_HITS, ROW, Hits, OpenedIndex, check_order, directory, row_value
+from weft.indexes.text.opened import NO_HITS, ROW, OpenedIndex, check_order, directory, row_value
 from weft.runtime.storage.tables import TableQueries
 
 _FIELD = "impacts"

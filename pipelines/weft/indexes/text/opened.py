@@ -173,7 +173,10 @@ class OpenedTexts(OpenedIndex):
                 return NO_HITS
             if filled is not None and filled != self._filled:
                 self._filled, self._searcher = filled, self._searcher_of(_as_one([*self._shards, _texts_of(filled)]))
-            return self.find(query, k, among)
+            rows, scores = self.find(query, k, among)
+        # What weighs alike in two parts differs there in the last digit: without it, ties are ties in all of them.
+        mantissas, exponents = np.frexp(scores)
+        return rows, np.ldexp(np.rint(mantissas * _DIGITS) / _DIGITS, exponents)
 
     def _query(self, sought: Sought) -> Any | None:
         """A query of Lucene's; None where nothing is looked for. Java takes terms apart, at one call for all."""
@@ -201,6 +204,7 @@ class OpenedTexts(OpenedIndex):
 
 
 _ANALYZER = "org.apache.lucene.analysis.Analyzer"
+_DIGITS = 2.0**20  # of a score: single precision has sixteen times as many
 _BOOST = "\x01"  # between a term and its boost: no text that is analysed has it
 
 
