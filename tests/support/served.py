@@ -44,6 +44,9 @@ def process_of(_indexes: Indexes) -> int:
 
 
 def asleep(_indexes: Indexes, seconds: float) -> None:
-    """Keep all searches by words of a replica waiting."""
-    with JAVA:
-        time.sleep(seconds)
+    """Keep all searches by words of a replica waiting, unless something does already."""
+    if JAVA.acquire(blocking=False):
+        try:
+            time.sleep(seconds)
+        finally:
+            JAVA.release()
