@@ -9,18 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.support.copies import hosts_of, memory_url
+from tests.support.generations import a_manifest
 from tests.support.parts import ENCODER, embed
 from tests.support.served import on_serve
 from tests.support.sharded import FleetHere, answers, collection, groups, indexing, parts_of, published
 from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.indexes.generation import Generation
-from weft.indexes.manifest import Manifest
-from weft.indexes.parts import FAILED, ask_all, noting_failures
+from weft.indexes.manifest import Manifest, ShardFacts
+from weft.indexes.parts import FAILED, Share, ask_all, is_table, noting_failures
 from weft.indexes.rows import RowSet
 from weft.indexes.spread import Indexes
 from weft.retrieval.snapshot.ports import Fleet
+from weft.runtime.storage.working_copy import working_copy_of
 
 SHARES = 4
 
@@ -125,3 +130,46 @@ def test_what_fails_is_left_out_and_named(store: Sharded, fleet: Fleet) -> None:
     assert all("is broken" in why for why in noted.values())
     with pytest.raises(StoreError, match=r"shard-0: .*share 1 is broken; shard-1: "):
         ask_all(fleet.parts(store.manifest), fail, [(1,)] * SHARES)
+
+
+def test_a_share_is_fetched_once_and_nothing_else_with_it(
+    store: Sharded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SCL-12: a root has tables and graph, each share the indexes of its shards, and what is dropped is gone."""
+    host = hosts_of(memory_url(), tmp_path)
+    there = working_copy_of(host("publisher"))
+    assert there is not None
+    name, folder = f"generations/{store.manifest.id}", store.catalog.folder_of(store.manifest.id)
+    there.publish(name, folder)
+    for searcher, own in (("root", None), ("first", Share(0, 2)), ("second", Share(1, 2))):
+        catalog = Catalog(host(searcher))
+        for _ in range(2):
+            if own is None:
+                with closing(catalog.open_tables(store.manifest.id, FleetHere(store.catalog, 2).parts)) as generation:
+                    assert generation.lexical.search(store.questions[0], 5)
+            else:
+                indexes = catalog.open_share(store.manifest.id, own)
+                assert indexes is not None
+                indexes.close()
+            # Once is enough: there is nothing to fetch from now on.
+            monkeypatch.setattr(working_copy_of(catalog.root), "_file", None)
+        within = catalog.root / ".searched" / ("tables" if own is None else f"{own.number}-of-2") / name
+        fetched = {path.relative_to(within).as_posix() for path in within.rglob("*") if path.is_file()}
+        wanted = {
+            file for file in store.manifest.files if (is_table(file) if own is None else own.has(store.manifest, file))
+        }
+        assert fetched == wanted | {"manifest.json"}
+        if own is not None:
+            catalog.drop_share(store.manifest.id, own)
+            assert not within.exists()
+
+
+@given(st.integers(1, 40), st.integers(1, 12))
+def test_every_shard_lies_in_one_share(shards: int, shares: int) -> None:
+    """SCL-12: in their order, whichever there are more of."""
+    facts = [ShardFacts(counts={"contents": 2 + number}, digest="") for number in range(shards)]
+    manifest = a_manifest("any").model_copy(update={"shards": facts})
+    rows = [row for number in range(shares) for row in Share(number, shares).rows(manifest)]
+    assert rows == list(range(sum(each.counts["contents"] for each in facts)))
+    owners = [number for number in range(shares) if Share(number, shares).has(manifest, "shards/0000/text/lucene/a")]
+    assert len(owners) == 1

@@ -47,7 +47,7 @@ OPEN_S = 600.0
 """Within which a root that has nothing yet expects all shares to be open."""
 
 _LOOK_S = 0.2  # between looks at whether they are
-_CONTROL_S = 10.0  # for all replicas to say what they have
+_CONTROL_S, _OPENING_S = 2.0, 30.0  # for replicas to say whether they have a generation, and one what is known of it
 _AT_ONCE = 32  # calls that wait in a replica; more go to another one
 
 
@@ -113,7 +113,7 @@ class RemotePart:
         # Sent as they are, calls take half the time that they take through Ray's store of objects; tokens guard both.
         self._handle = handle.options(_by_reference=False)
         self._generation = generation
-        self._limit_s = _CONTROL_S
+        self._limit_s = _OPENING_S
         self._silent: tuple[float, str] = (float("-inf"), "")  # until when it is not asked, and why
         self.facts: PartFacts = self.begin(facts_of)()
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+
 _TRIED = 1_024  # numbers of texts among which the one is taken that leaves least to rounding
 
 
@@ -116,4 +118,13 @@ class CorpusStatistics:
         everywhere = [idf(contents, sum(frequencies[name, term])) for term in sought.terms]
         if sought.side_by_side:
             return replace(sought, weight=sought.weight * sum(everywhere) / sum(here))
-        return replace(sought, boosts=tuple(wanted / own for wanted, own in zip(everywhere, here, strict=True)))
+        return replace(sought, boosts=_boosts(everywhere, here, sought.weight))
+
+
+def _boosts(wanted: Sequence[float], own: Sequence[float], weight: float) -> tuple[float, ...]:
+    """What makes wanted idf of a part's own, to the last digit where single precision can, as Lucene multiplies."""
+    idfs, held, whole = (np.array(each, dtype=np.float32) for each in (wanted, own, weight))
+    nearby = (idfs / held).view(np.int32)[:, None] + np.arange(-4, 5, dtype=np.int32)
+    tried = nearby.view(np.float32)
+    off = np.abs(whole * tried * held[:, None] - (whole * idfs)[:, None])
+    return tuple(np.take_along_axis(tried, off.argmin(axis=1)[:, None], axis=1)[:, 0].tolist())
