@@ -26,7 +26,7 @@ from tests.support.sharded import (
 from weft.catalog.catalog import Catalog
 from weft.domain.ranking import Answer
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import Part
+from weft.indexes.parts import IndexPart
 from weft.retrieval.searcher import Searcher
 from weft.service.shards import PAUSE_S, ServedShards
 
@@ -71,7 +71,7 @@ def _until(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.2)
 
 
-def _processes(part: Part, least: int) -> set[int]:
+def _processes(part: IndexPart, least: int) -> set[int]:
     """The processes of all replicas of a share: asked often enough, each has its turn."""
     seen: set[int] = set()
 
@@ -85,6 +85,12 @@ def _processes(part: Part, least: int) -> set[int]:
 
 def _first(searcher: Searcher, deployed: Deployed) -> Answer:
     return searcher.search(asked(deployed.questions)[0])
+
+
+def _require_same(answer: Answer, expected: Sequence[tuple[str, float]]) -> None:
+    told = ranking(answer)
+    assert [digest for digest, _ in told] == [digest for digest, _ in expected]
+    assert [score for _, score in told] == pytest.approx([score for _, score in expected], rel=1e-6)
 
 
 def _whole(searcher: Searcher, deployed: Deployed) -> Answer:
@@ -118,8 +124,7 @@ def test_a_slow_shard_is_named_and_answers_stand_on_the_others(deployed: Deploye
         assert answer.results
         assert any(row_of(result.content_hash) in kept for result in answer.results)
         assert answer.to_dict()["failed_shards"] == answer.failed_shards
-        whole = _whole(searcher, deployed)
-    assert [digest for digest, _ in ranking(whole)] == [digest for digest, _ in expected]
+        _require_same(_whole(searcher, deployed), expected)
 
 
 def test_a_killed_replica_is_taken_over_and_a_dead_shard_named_until_it_is_back(deployed: Deployed) -> None:
@@ -133,7 +138,7 @@ def test_a_killed_replica_is_taken_over_and_a_dead_shard_named_until_it_is_back(
         for _ in range(10):
             answer = _first(searcher, deployed)
             assert not answer.failed_shards
-            assert ranking(answer) == expected
+            _require_same(answer, expected)
         brisk = deployed.reach(SHORT_MS)
         with opened(deployed.catalog, brisk) as hurried:
             for process in _processes(part, 1) | {other}:
@@ -142,7 +147,7 @@ def test_a_killed_replica_is_taken_over_and_a_dead_shard_named_until_it_is_back(
             assert list(dead.failed_shards) == ["shard-1"]
             assert dead.results
             time.sleep(PAUSE_S)
-            assert ranking(_whole(hurried, deployed)) == expected
+            _require_same(_whole(hurried, deployed), expected)
 
 
 def test_no_answer_mixes_two_generations(deployed: Deployed, data_root: Path) -> None:
@@ -181,6 +186,4 @@ def test_no_answer_mixes_two_generations(deployed: Deployed, data_root: Path) ->
     assert {answer.generation for _, answer in seen} == {before, after}
     for at, answer in seen:
         assert not answer.failed_shards
-        told = expected[answer.generation][at]
-        assert [digest for digest, _ in ranking(answer)] == [digest for digest, _ in told]
-        assert [score for _, score in ranking(answer)] == pytest.approx([score for _, score in told], rel=1e-6)
+        _require_same(answer, expected[answer.generation][at])

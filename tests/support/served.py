@@ -26,14 +26,14 @@ class Root:
 @contextmanager
 def on_serve(root: Path, *, shards: int, replicas: int = 1) -> Iterator[Callable[[float], ServedShards]]:
     """Reaches the shards of a store, deployed, that have so many milliseconds for a reply; nothing listens to HTTP."""
-    stated = [f"storage.root={root}", f"serve.shards={shards}", f"serve.shard_replicas={replicas}"]
-    settings = load_settings(assignments=stated, environment={})
+    settings = load_settings(assignments=[f"storage.root={root}"], environment={})
     name = f"test-{secrets.token_hex(4)}"
     serve.start(proxy_location="Disabled")
-    bound = serve.deployment(Root).options(ray_actor_options={"num_cpus": 0}).bind(*shard_deployments(settings))
+    bound_shards = shard_deployments(settings, shards, replicas=replicas)
+    bound = serve.deployment(Root).options(ray_actor_options={"num_cpus": 0}).bind(*bound_shards)
     serve.run(bound, name=name, route_prefix=None)
     try:
-        yield lambda ms: ServedShards(settings.serve.model_copy(update={"shard_timeout_ms": ms}), name)
+        yield lambda ms: ServedShards(shards, ms / 1000.0, name)
     finally:
         serve.delete(name)
 

@@ -23,7 +23,7 @@ from weft.domain.ranking import Answer, Query
 from weft.indexes import schemas
 from weft.indexes.builder import GenerationBuilder
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import Part, Share
+from weft.indexes.parts import IndexPart, Share
 from weft.indexes.settings import IndexSettings
 from weft.indexes.spread import local_part
 from weft.retrieval.searcher import Searcher
@@ -143,7 +143,7 @@ class FleetHere:
         """All that is published."""
         return bool(generation)
 
-    def parts(self, manifest: Manifest) -> Sequence[Part]:
+    def parts(self, manifest: Manifest) -> Sequence[IndexPart]:
         """Those that have any shards."""
         parts = [(share, self._catalog.open_share(manifest.id, share)) for share in self._shares]
         return [

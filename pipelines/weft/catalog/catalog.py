@@ -32,7 +32,7 @@ from weft.domain.understanding import SessionMemory
 from weft.indexes.copies import COPIES_FOLDER, remove_copies
 from weft.indexes.generation import Generation, open_generation, open_indexes, verify_generation
 from weft.indexes.manifest import Manifest, read_generation_manifest
-from weft.indexes.parts import Part, Share, is_table
+from weft.indexes.parts import IndexPart, Share, is_table
 from weft.indexes.spread import Indexes
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.shrinkage import Moments
@@ -425,7 +425,7 @@ class Catalog:
         """Open a generation that `verified_live` named; errors as in `open_generation`."""
         return open_generation(self.folder_of(generation), verify=False, copies=self.root / COPIES_FOLDER)
 
-    def open_tables(self, generation: GenerationId, parts: Callable[[Manifest], Sequence[Part]]) -> Generation:
+    def open_tables(self, generation: GenerationId, parts: Callable[[Manifest], Sequence[IndexPart]]) -> Generation:
         """Open a generation whose shards are searched elsewhere: its tables and its graph, verified once."""
         folder, manifest = self._some_of(generation, "tables", lambda _manifest, file: is_table(file))
         return open_generation(folder, verify=False, copies=self.root / COPIES_FOLDER, parts=parts(manifest))

@@ -24,7 +24,7 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
 )
-from weft.indexes.parts import WHOLE, Part, Share
+from weft.indexes.parts import WHOLE, IndexPart, Share
 from weft.indexes.shards import shard_folders
 from weft.indexes.spread import Indexes, SpreadTerms, SpreadTokens, SpreadVectors, local_part
 from weft.indexes.text.jvm import JAVA
@@ -116,7 +116,7 @@ class Generation:
 
 
 def open_generation(
-    folder: Path, *, verify: bool = True, copies: Path | None = None, parts: Sequence[Part] | None = None
+    folder: Path, *, verify: bool = True, copies: Path | None = None, parts: Sequence[IndexPart] | None = None
 ) -> Generation:
     """Open a generation, perhaps with a folder of decoded copies that processes share.
 

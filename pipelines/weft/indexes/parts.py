@@ -82,7 +82,7 @@ def is_table(file: str) -> bool:
 _INDEX_FILE = re.compile(r"(?:shards/(\d+)/)?(?:vectors|text)/")
 
 
-class Part(Protocol):
+class IndexPart(Protocol):
     """Where some shards of one generation are searched; shared by threads."""
 
     @property
@@ -133,8 +133,8 @@ class LocalPart:
 
 
 def ask_all(
-    parts: Sequence[Part], work: Callable[..., Reply], arguments: Sequence[tuple[Any, ...]]
-) -> list[tuple[Part, Reply]]:
+    parts: Sequence[IndexPart], work: Callable[..., Reply], arguments: Sequence[tuple[Any, ...]]
+) -> list[tuple[IndexPart, Reply]]:
     """The parts that reply, all asked at once, each with arguments of its own; others are named in `FAILED`.
 
     Raises:
@@ -168,7 +168,7 @@ Allowed = RowSet | tuple[bytes, int] | None
 """The rows of a part that a filter lets through: as they are, or their bits and how many there are; None for all."""
 
 
-def allowed_of(part: Part, among: RowSet | None) -> Allowed:
+def allowed_of(part: IndexPart, among: RowSet | None) -> Allowed:
     """What a filter lets through of a part; of one that holds everything the very set, which is known by identity."""
     if among is None or len(part.rows) == len(among.mask):
         return among
@@ -185,7 +185,7 @@ def _unpacked(bits: bytes, count: int) -> RowSet:
     return RowSet(np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count).astype(bool))
 
 
-def merged_hits(replies: Sequence[tuple[Part, Sequence[Hits]]], k: int) -> list[Hits]:
+def merged_hits(replies: Sequence[tuple[IndexPart, Sequence[Hits]]], k: int) -> list[Hits]:
     """For each query the k best of what parts found for it, best first, ties by row."""
     merged = []
     for of_query in zip(*([(part, hits) for hits in each] for part, each in replies), strict=True):

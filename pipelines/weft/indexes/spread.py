@@ -11,7 +11,7 @@ import numpy as np
 from weft.domain.arrays import TermWeights
 from weft.indexes.dense.tokens import TokenStore
 from weft.indexes.dense.vectors import DenseIndex, Near, hits_of, merged_near
-from weft.indexes.parts import Allowed, Hits, LocalPart, Part, PartFacts, allowed_of, ask_all, merged_hits, row_set
+from weft.indexes.parts import Allowed, Hits, IndexPart, LocalPart, PartFacts, allowed_of, ask_all, merged_hits, row_set
 from weft.indexes.rows import RowSet
 from weft.indexes.text.opened import OpenedTexts
 
@@ -70,13 +70,13 @@ def _weighed(indexes: Indexes, queries: Sequence[TermWeights], k: int, allowed: 
 class SpreadVectors:
     """The vectors of one encoder, wherever parts have them; see `DenseIndex`."""
 
-    def __init__(self, parts: Sequence[Part], encoder: str) -> None:
+    def __init__(self, parts: Sequence[IndexPart], encoder: str) -> None:
         self._parts = parts
         self._encoder = encoder
         self._contents = sum(len(part.rows) for part in parts)
         alone = [part.facts.isolation.get(encoder) for part in parts]
-        known = [each for each in alone if each is not None]
-        self.isolation = np.concatenate(known) if len(known) == len(parts) else None
+        measured = [each for each in alone if each is not None]
+        self.isolation = np.concatenate(measured) if len(measured) == len(parts) else None
 
     def search(self, vectors: np.ndarray, k: int, among: RowSet | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Rows, int64 (n, k), and cosines, float32 (n, k), best first; row −1 pads."""
@@ -98,7 +98,7 @@ class SpreadVectors:
 class SpreadTokens:
     """The token embeddings of one encoder, wherever parts have them; see `TokenStore`."""
 
-    def __init__(self, parts: Sequence[Part], encoder: str) -> None:
+    def __init__(self, parts: Sequence[IndexPart], encoder: str) -> None:
         self._parts = parts
         self._encoder = encoder
         self.projection = parts[0].facts.projections[encoder]
@@ -119,7 +119,7 @@ class SpreadTokens:
 class SpreadTerms:
     """Term weights, wherever parts have them; see `ImpactIndex`."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[IndexPart]) -> None:
         self._parts = parts
 
     def search_many(self, queries: Sequence[TermWeights], k: int, among: Sequence[RowSet | None]) -> Sequence[Hits]:
@@ -129,7 +129,7 @@ class SpreadTerms:
 
 
 def _of_rows(
-    parts: Sequence[Part], work: Callable[..., Reply], encoder: str, rows: Sequence[int] | np.ndarray
+    parts: Sequence[IndexPart], work: Callable[..., Reply], encoder: str, rows: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, list[tuple[np.ndarray, Reply]]]:
     """Rows, and of each part that has any and replies the places of its own among them, with its reply."""
     wanted = np.asarray(rows, dtype=np.int64)

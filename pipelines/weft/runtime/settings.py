@@ -68,6 +68,3 @@ class ServeSettings(Section):
     waiting: int = Field(ge=1)
     timeout_s: float = Field(gt=0)
     requests_per_s: float = Field(gt=0)
-    shards: int = Field(ge=0)
-    shard_replicas: int = Field(ge=1)
-    shard_timeout_ms: float = Field(gt=0)

@@ -27,9 +27,9 @@ from weft.catalog.catalog import Catalog
 from weft.domain.errors import StoreError
 from weft.domain.ids import GenerationId
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import LocalPart, Part, PartFacts, Share
+from weft.indexes.parts import IndexPart, LocalPart, PartFacts, Share
 from weft.indexes.spread import facts_of
-from weft.runtime.settings import ServeSettings
+from weft.runtime.ray.cluster import connect
 from weft.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,7 @@ OPEN_S = 600.0
 
 _LOOK_S = 0.2  # between looks at whether they are
 _CONTROL_S, _OPENING_S = 2.0, 30.0  # for replicas to say whether they have a generation, and one what is known of it
+_REPLIES = 3  # for which a channel has time: words take two
 _AT_ONCE = 32  # calls that wait in a replica; more go to another one
 
 
@@ -58,8 +59,8 @@ class ShardSearcher:
         """Open what is live."""
         self._catalog = Catalog(Path(settings.storage.root))
         self._share = share
-        self._held: OrderedDict[GenerationId, Part | None] = OrderedDict()
-        self._opening: dict[GenerationId, Future[Part | None]] = {}
+        self._held: OrderedDict[GenerationId, IndexPart | None] = OrderedDict()
+        self._opening: dict[GenerationId, Future[IndexPart | None]] = {}
         self._threads = ThreadPoolExecutor(1, thread_name_prefix="open")
         self._lock = threading.Lock()
         if (live := self._catalog.pointer().generation) is not None:
@@ -94,7 +95,7 @@ class ShardSearcher:
             raise StoreError(f"expected {generation} to be open, found it being opened")
         return part.begin(work, *arguments)()
 
-    def _opened(self, generation: GenerationId) -> Part | None:
+    def _opened(self, generation: GenerationId) -> IndexPart | None:
         indexes = self._catalog.open_share(generation, self._share)
         if indexes is None:
             return None
@@ -166,9 +167,10 @@ def _failing(why: str) -> Callable[[], Any]:
 class ServedShards:
     """The shares that are deployed, as a root sees them."""
 
-    def __init__(self, settings: ServeSettings, application: str = NAME) -> None:
-        self._settings = settings
-        names = [shard_name(number) for number in range(settings.shards)]
+    def __init__(self, count: int, limit_s: float, application: str = NAME) -> None:
+        """Take how many there are, and how long each has for a reply."""
+        self._limit_s = limit_s
+        names = [shard_name(number) for number in range(count)]
         self._handles = {name: serve.get_deployment_handle(name, application) for name in names}
         self._ready: set[GenerationId] = set()
 
@@ -179,7 +181,7 @@ class ServedShards:
             self._ready |= {generation} if all(has_it) else set()
         return generation in self._ready
 
-    def parts(self, manifest: Manifest) -> Sequence[Part]:
+    def parts(self, manifest: Manifest) -> Sequence[IndexPart]:
         """The shares of a generation that have any of its shards."""
         until = time.monotonic() + OPEN_S
         while not self.holds(manifest.id):
@@ -188,10 +190,10 @@ class ServedShards:
                     f"expected shards of {manifest.id} to be open within {OPEN_S:g} s, found some that are not"
                 )
             time.sleep(_LOOK_S)
-        limit_s, count = self._settings.shard_timeout_ms / 1000.0, len(self._handles)
+        count = len(self._handles)
         rows = {name: Share(number, count).rows(manifest) for number, name in enumerate(self._handles)}
         return [
-            RemotePart(name, self._handles[name], manifest.id, some).within(limit_s)
+            RemotePart(name, self._handles[name], manifest.id, some).within(self._limit_s)
             for name, some in rows.items()
             if some
         ]
@@ -216,11 +218,16 @@ def shard_name(number: int) -> str:
     return f"shard-{number}"
 
 
-def shard_deployments(settings: Settings) -> list[Application]:
-    """A deployment for each share, to be bound to a root."""
-    count = settings.serve.shards
+def joined(settings: Settings, count: int) -> ServedShards:
+    """The shares that are deployed on the cluster, from any process that can join it."""
+    connect(settings.cluster)
+    return ServedShards(count, settings.retrieval.budget_ms.searching / _REPLIES / 1000.0)
+
+
+def shard_deployments(settings: Settings, count: int, *, replicas: int) -> list[Application]:
+    """A deployment for each of so many shares, to be bound to a root."""
     deployed = serve.deployment(ShardSearcher).options(
-        num_replicas=settings.serve.shard_replicas,
+        num_replicas=replicas,
         max_ongoing_requests=_AT_ONCE,
         ray_actor_options={"num_cpus": 1},
         logging_config={"enable_access_log": False},

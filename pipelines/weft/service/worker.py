@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import pkgutil
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -43,6 +44,8 @@ log = logging.getLogger(__name__)
 
 ARENAS = 2
 """Pools of memory of a search process: with one per thread it held 40 MB more, over 12,000 contents."""
+
+_JOINED = "weft.service.shards:joined"
 
 COLLECT_S = 10.0
 """Between collections of garbage, with which freed memory goes back; they wait for a moment without a job."""
@@ -302,7 +305,7 @@ class SearchWorker:
         return [max(0.0, min(1.0, float(each))) for each in self._encoder.encode(documents) @ wanted]
 
 
-def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
+def run(connection: Connection, settings: Settings, *, reports: bool, shards: int = 0) -> None:
     """Answer jobs until the other end of the pipe is closed."""
     for number in (signal.SIGINT, signal.SIGTERM):  # whoever began this process ends it, by the pipe
         signal.signal(number, signal.SIG_IGN)
@@ -313,7 +316,9 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
         if is_json():
             logging.basicConfig(level=logging.WARNING, handlers=[json_handler()])
         try:
-            worker = _opened(settings, root, undo, reports=reports)
+            # Whoever searches alone does without Ray.
+            fleet = pkgutil.resolve_name(_JOINED)(settings, shards) if shards else None
+            worker = _opened(settings, root, undo, reports=reports, fleet=fleet)
         except (WeftError, OSError) as error:
             connection.send_bytes(ENCODER.encode(Failed(type(error).__name__, str(error))))
             return
@@ -332,18 +337,7 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
                 release_freed_memory()
 
 
-def _fleet(settings: Settings) -> Fleet | None:
-    """What searches the shards, where that is on Ray Serve."""
-    if not settings.serve.shards:
-        return None
-    from weft.runtime.ray.cluster import connect  # noqa: PLC0415  who searches alone does without Ray
-    from weft.service.shards import ServedShards  # noqa: PLC0415
-
-    connect(settings.cluster)
-    return ServedShards(settings.serve)
-
-
-def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -> SearchWorker:
+def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool, fleet: Fleet | None) -> SearchWorker:
     producer = None
     if reports:
         producer = undo.enter_context(closing(FeedbackProducer.connect(settings.kafka, settings.feedback)))
@@ -355,7 +349,7 @@ def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -
         remembered = RememberedQueries(engines.encoders[0])
         if engines.terms is None:  # else one pass makes vectors and the weights of terms, and remembers the last itself
             engines = replace(engines, encoders=[remembered, *engines.encoders[1:]])
-        source = source_of(one, precisions=engines.precisions, fleet=_fleet(settings))
+        source = source_of(one, precisions=engines.precisions, fleet=fleet)
         searcher = undo.enter_context(searching(one, engines, source, memories=memories))
     gc.freeze()
     return SearchWorker(

@@ -31,20 +31,20 @@ def serve(
     host: Annotated[str, typer.Option("--host", help="Address that Ray's proxies listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=1, max=65535, help="Port of Ray's proxies.")] = 8000,
     replicas: Annotated[int, typer.Option("--replicas", min=1, help="Copies, each with a processor.")] = 1,
-    shards: Annotated[int | None, typer.Option("--shards", min=0, help="Deployments that shards are in.")] = None,
+    shards: Annotated[int, typer.Option("--shards", min=0, help="Deployments that shards are searched in.")] = 0,
     tokens: Annotated[Path | None, typer.Option("--tokens", help="File of tokens, TOKEN:search a line.")] = None,
     bootstrap: Annotated[str | None, typer.Option("--bootstrap", help="Broker for feedback, host:port.")] = None,
 ) -> None:
     """Serve a store on a Ray cluster."""
-    stated = [] if shards is None else [f"serve.shards={shards}"]
-    settings = options.settings(*stated, bootstrap=bootstrap)
+    settings = options.settings(bootstrap=bootstrap)
     require_store(settings)
     connect(settings.cluster)
     from weft.service.on_ray import run  # noqa: PLC0415  Ray Serve takes seconds to import
     from weft.service.tokens import ENVIRONMENT, TokenSet  # noqa: PLC0415
 
     accepted = TokenSet.configured(tokens, os.environ.get(ENVIRONMENT, ""))
-    run(settings, host=host, port=port, replicas=replicas, tokens=accepted, reports=bootstrap is not None)
+    reports = bootstrap is not None
+    run(settings, host=host, port=port, replicas=replicas, tokens=accepted, reports=reports, shards=shards)
     note(f"serving {settings.storage.place} at http://{host}:{port} in {replicas} replicas; `serve shutdown` ends it")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from weft.domain.ranking import QUERY_BYTES, QUERY_TERMS
-from weft.indexes.parts import Allowed, Hits, LocalPart, Part, PartFacts, allowed_of, ask_all, merged_hits, row_set
+from weft.indexes.parts import Allowed, Hits, IndexPart, LocalPart, PartFacts, allowed_of, ask_all, merged_hits, row_set
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.analysis import EXACT, FIELDS, english, terms_by, terms_of_script
@@ -65,7 +65,7 @@ class LexicalIndex:
     are asked for first (SCL-8).
     """
 
-    def __init__(self, parts: Sequence[Part], settings: LexicalSettings) -> None:
+    def __init__(self, parts: Sequence[IndexPart], settings: LexicalSettings) -> None:
         self._parts = parts
         self._settings = settings
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
@@ -180,17 +180,17 @@ class LexicalIndex:
     def _frequencies_of(self, terms: Iterable[Term]) -> Mapping[Term, Sequence[int]]:
         """How many contents of each part hold each term; of one that does not reply none do."""
         wanted = list(dict.fromkeys(terms))
-        known = {term: held for term in wanted if (held := self._frequencies.get(term)) is not None}
-        if new := [term for term in wanted if term not in known]:
+        counted = {term: held for term in wanted if (held := self._frequencies.get(term)) is not None}
+        if new := [term for term in wanted if term not in counted]:
             replies = {part.name: held for part, held in ask_all(self._parts, _held, [(new,)] * len(self._parts))}
             rows = zip(*(replies.get(part.name, [0] * len(new)) for part in self._parts), strict=True)
-            known |= dict(zip(new, rows, strict=True))
+            counted |= dict(zip(new, rows, strict=True))
             # What is here is found faster than remembered; an incomplete reply is none to remember.
             if len(replies) == len(self._parts) > 1:
                 if len(self._frequencies) > _REMEMBERED:
                     self._frequencies = {}
-                self._frequencies |= {term: known[term] for term in new}
-        return known
+                self._frequencies |= {term: counted[term] for term in new}
+        return counted
 
     def _cleaned(self, text: str) -> str:
         return self._cleaned_text(cleaned(text, QUERY_BYTES))

@@ -13,7 +13,7 @@ from weft.domain.understanding import SessionMemory
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.graph.graph import Graph
 from weft.indexes.manifest import Manifest
-from weft.indexes.parts import Part
+from weft.indexes.parts import IndexPart
 from weft.indexes.rows import RowSet
 
 
@@ -32,7 +32,7 @@ class Fleet(Protocol):
     def holds(self, generation: GenerationId) -> bool:
         """Whether all of it can be searched now; what cannot is fetched and opened from here on."""
 
-    def parts(self, manifest: Manifest) -> Sequence[Part]:
+    def parts(self, manifest: Manifest) -> Sequence[IndexPart]:
         """Where the shards of a generation that it holds are searched; StoreError where it holds none of it in time."""
 
 
