@@ -89,7 +89,7 @@ def run(
 
 
 def application(arguments: dict[str, Any]) -> Application:
-    """What `serve run` and a RayService build: of `store`, and perhaps `bootstrap`, `replicas`, `shards`, a list `set`."""
+    """What `serve run` and a RayService build: `store`; and `bootstrap`, `replicas`, `shards`, a list `set`."""
     stated = [f"storage.root={json.dumps(arguments['store'])}", *arguments.get("set", ())]
     if (bootstrap := arguments.get("bootstrap")) is not None:
         stated.append(f"kafka.bootstrap={json.dumps(bootstrap)}")
