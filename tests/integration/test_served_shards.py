@@ -31,6 +31,8 @@ from weft.retrieval.searcher import Searcher
 from weft.service.shards import PAUSE_S, ServedShards
 
 PATIENCE_S = 120.0
+
+pytestmark = pytest.mark.slow  # replicas that are killed take a while to come back
 SHORT_MS, LONG_MS = 1_500.0, 30_000.0
 
 
