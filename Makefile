@@ -168,6 +168,10 @@ bench-search: $(BENCH)/.installed ## measure searches of 100,000 chunks, beside 
 bench-serve: $(BENCH)/.installed ## measure the service over 100,000 chunks beside Pyserini's: speed with eight clients, memory, in an hour
 	$(BIN)/python -m pytest -m slow -s tests/bench/test_service_speed.py
 
+.PHONY: bench-shards
+bench-shards: setup ## measure searches of four shards on Ray Serve beside one of the same contents, in ten minutes
+	$(BIN)/python -m pytest -m slow -s tests/bench/test_served_shards.py
+
 #: Write made files anew
 .PHONY: schema
 schema: setup ## write the JSON Schema of feedback events anew

@@ -21,7 +21,7 @@ from weft.domain.ids import QueryId
 from weft.domain.ranking import Query
 from weft.evaluation.measures.beir import read_dataset
 from weft.indexes.text.build import lexical_document, write_shard
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import open_lexical
 from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
@@ -66,7 +66,7 @@ def parts(folder: Path, analysis: str, texts: Sequence[str], queries: Sequence[s
         write_shard(folder / str(turn), documents, settings)
 
     writing = min(seconds(partial(write, turn)) for turn in range(TURNS))
-    with closing(LexicalIndex([folder / "0"], settings, rows=len(texts))) as index:
+    with closing(open_lexical([folder / "0"], settings, rows=len(texts))) as index:
         return writing, min(seconds(lambda: [index.search(text, 100) for text in queries]) for _ in range(TURNS))
 
 

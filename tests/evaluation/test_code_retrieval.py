@@ -26,7 +26,7 @@ from weft.embedding.models import locate
 from weft.embedding.tokens import load_token_counter, read_tokenizer
 from weft.evaluation.measures.beir import read_dataset
 from weft.indexes.text.build import LexicalDocument, code_terms, merge_shards, symbol_terms, write_shard
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import open_lexical
 from weft.ingestion.sizing import prior_sizes
 from weft.settings import load_settings
 
@@ -151,7 +151,7 @@ def lexical(pieces: Sequence[Piece], questions: Sequence[Asked], folder: Path, c
     )
     write_shard(folder / "shard", documents, settings)
     merge_shards([folder / "shard"], folder / "merged", settings)
-    index = LexicalIndex([folder / "merged"], settings, rows=len(pieces))
+    index = open_lexical([folder / "merged"], settings, rows=len(pieces))
     found = [[pieces[row] for row, _ in index.search(question.text, FOUND)] for question in questions]
     index.close()
     return figures(questions, found, count)

@@ -22,7 +22,7 @@ from weft.domain.ranking import QUERY_TERMS
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import FieldWeights, LexicalSettings
 from weft.indexes.text.build import LexicalDocument, merge_shards, write_shard
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import LexicalIndex, open_lexical
 from weft.settings import load_settings
 
 WORDS = [f"term{letter}" for letter in "abcdefghijklmnopqrst"]
@@ -46,7 +46,7 @@ def built(folder: Path, contents: list[str], shards: int = 1, *, rules: LexicalS
         parts.append(folder / str(shard))
         assert write_shard(parts[-1], documents, rules) == stop - first
     merge_shards(parts, folder / "merged", rules)
-    return LexicalIndex([folder / "merged"], rules, rows=len(contents))
+    return open_lexical([folder / "merged"], rules, rows=len(contents))
 
 
 def pairs(hits: tuple[np.ndarray, np.ndarray]) -> list[tuple[int, float]]:
@@ -152,8 +152,8 @@ def test_title_and_symbols_count_by_their_weights(tmp_path: Path) -> None:
     """ING-23: fields are apart, and weigh what the configuration says."""
     document = LexicalDocument(contents="body", title="heading", symbols="Store.open store open")
     write_shard(tmp_path, [(0, document)], settings())
-    plain = LexicalIndex([tmp_path], settings(), rows=1)
-    weighted = LexicalIndex([tmp_path], settings(weights=FieldWeights(contents=1.0, title=2.0, symbols=1.0)), rows=1)
+    plain = open_lexical([tmp_path], settings(), rows=1)
+    weighted = open_lexical([tmp_path], settings(weights=FieldWeights(contents=1.0, title=2.0, symbols=1.0)), rows=1)
     assert (plain.search("heading", 1), len(weighted.search("heading", 1))) == ([], 1)
     assert len(weighted.search("open", 1)) == 1
 
@@ -162,19 +162,19 @@ def test_an_index_of_other_contents_is_refused(contents: list[str], index: Lexic
     """ARC-2: an index whose documents are not the contents' rows is corruption, and so is none at all."""
     built(tmp_path, contents)
     with pytest.raises(CorruptionError, match="expected 401 documents"):
-        LexicalIndex([tmp_path / "merged"], settings(), rows=401)
+        open_lexical([tmp_path / "merged"], settings(), rows=401)
     write_shard(tmp_path / "shifted", [(5, LexicalDocument("a", "", ""))], settings())
     with pytest.raises(CorruptionError, match="row 0"):
-        LexicalIndex([tmp_path / "shifted"], settings(), rows=1)
+        open_lexical([tmp_path / "shifted"], settings(), rows=1)
     with pytest.raises(CorruptionError, match="expected a Lucene index"):
-        LexicalIndex([tmp_path / "nowhere"], settings(), rows=1)
+        open_lexical([tmp_path / "nowhere"], settings(), rows=1)
 
 
 FIRST_SEARCHES = """
 import sys
 from pathlib import Path
 from weft.indexes.text.jvm import java_class
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import LexicalIndex, open_lexical
 from weft.settings import load_settings
 
 def loaded():
@@ -182,7 +182,7 @@ def loaded():
     return classes.getTotalLoadedClassCount()
 
 loaded()
-index = LexicalIndex([Path(sys.argv[1])], load_settings(environment={}).index.lexical, rows=400)
+index = open_lexical([Path(sys.argv[1])], load_settings(environment={}).index.lexical, rows=400)
 for text in ("terma termb termc", "termd terme", "termf", "unknown", ""):
     before = loaded()
     index.search(text, 10)

@@ -22,7 +22,7 @@ from weft.catalog.catalog import Catalog
 from weft.domain.ids import QueryId
 from weft.domain.ranking import Channel, Query, ScoredResults
 from weft.indexes.text.build import LexicalDocument, write_shard
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import open_lexical
 from weft.indexes.text.outside import OutsideTexts
 from weft.ingestion.pipeline import ingest
 from weft.ingestion.questions import StoredQuestion, stored_questions
@@ -169,7 +169,7 @@ def test_texts_beside_an_index_score_as_in_it(
     documents = [LexicalDocument(text, "", "") for text in texts]
     folder = tmp_path_factory.mktemp("beside") / "index"
     write_shard(folder, enumerate(documents), rules)
-    with closing(LexicalIndex([folder], rules, rows=len(texts))) as index:
+    with closing(open_lexical([folder], rules, rows=len(texts))) as index:
         found = np.zeros(len(texts))
         for row, score in index.search(query, len(texts)):
             found[row] = score

@@ -117,10 +117,25 @@ def test_a_submitted_job_publishes(head: Head, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_submitted_job_serves(head: Head, tmp_path: Path) -> None:
-    """OPS-5: `jobs.serve` deploys the service's application on Ray Serve, which follows what goes live."""
+@pytest.mark.parametrize("shards", ["0", "1"])
+def test_a_submitted_job_serves(head: Head, tmp_path: Path, shards: str) -> None:
+    """OPS-5, SCL-13: `jobs.serve` deploys the service's application on Ray Serve, which follows what goes live, with
+    shards of its own, too.
+    """
     store, (port,), token = small_store(tmp_path), free_ports(1), "s" * 20
-    job = ["python", "-m", "jobs.serve", "--store", str(store), "--port", str(port), "--replicas", "1"]
+    job = [
+        "python",
+        "-m",
+        "jobs.serve",
+        "--store",
+        str(store),
+        "--port",
+        str(port),
+        "--replicas",
+        "1",
+        "--shards",
+        shards,
+    ]
     submit = [BIN / "ray", "job", "submit", "--address", head.dashboard, "--working-dir", "."]
     submit += ["--runtime-env-json", json.dumps({"env_vars": {"WEFT_TOKENS": f"{token}:search"}}), "--", *job]
     environment = {**head.environment, "RAY_ADDRESS": head.address}

@@ -11,7 +11,7 @@ from tests.support.retrieval_fakes import MemoryGeneration, a_query, a_searcher
 from weft.domain.ranking import Answer, Channel
 from weft.domain.reasons import STANDS_FIRST, sentence_of
 from weft.indexes.text.build import LexicalDocument, write_shard
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import open_lexical
 from weft.retrieval.answer.trace import understanding_line
 from weft.settings import load_settings
 
@@ -25,7 +25,7 @@ def search(
     generation = MemoryGeneration({str(at): [each] for at, each in enumerate(texts)}, {"0": {"title": title}})
     rules = load_settings(environment={}).index.lexical
     write_shard(folder, ((held.row, LexicalDocument(held.text, "", "")) for held in generation.held), rules)
-    with closing(LexicalIndex([folder], rules, rows=len(texts))) as index:
+    with closing(open_lexical([folder], rules, rows=len(texts))) as index:
         generation.lexical = index
         with a_searcher(generation, channels=channels) as searcher:
             return searcher.search(a_query(text))

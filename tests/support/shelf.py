@@ -8,7 +8,7 @@ from pathlib import Path
 from weft.domain.documents import ContentType
 from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.build import lexical_document, write_shard
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.text.lexical import LexicalIndex, open_lexical
 from weft.settings import load_settings
 
 Find = Callable[..., list[str]]
@@ -60,7 +60,7 @@ class Shelf:
         facts = {"title": None, "content_type": kind, "triggers": ()}
         chunks = ({"text": text, "sequence": 0, "uri": "shelf", "defines": ()} for text in held)
         write_shard(folder, ((row, lexical_document(chunk, facts)) for row, chunk in enumerate(chunks)), settings())
-        return LexicalIndex([folder], settings(), rows=len(held))
+        return open_lexical([folder], settings(), rows=len(held))
 
     def close(self) -> None:
         for index in self._open.values():

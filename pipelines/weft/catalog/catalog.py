@@ -30,8 +30,10 @@ from weft.domain.ids import GenerationId, SessionId, StoreId, VersionName
 from weft.domain.links import Relation
 from weft.domain.understanding import SessionMemory
 from weft.indexes.copies import COPIES_FOLDER, remove_copies
-from weft.indexes.generation import Generation, open_generation, verify_generation
+from weft.indexes.generation import Generation, open_generation, open_indexes, verify_generation
 from weft.indexes.manifest import Manifest, read_generation_manifest
+from weft.indexes.parts import IndexPart, Share, is_table
+from weft.indexes.spread import Indexes
 from weft.learning.evidence import Evidence
 from weft.learning.pooling.shrinkage import Moments
 from weft.runtime.storage.files import (
@@ -40,6 +42,7 @@ from weft.runtime.storage.files import (
     sync_folder,
     sync_tree,
     verify_files,
+    verify_some,
     write_atomically,
     write_manifest,
 )
@@ -51,6 +54,7 @@ from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
 
 FOLDER = "sessions"
 GENERATIONS = "generations"
+_SEARCHED = ".searched"  # in a working copy: what is fetched of generations that are searched in shares
 _LOCK_FILE = ".lock"
 _HELD = 4
 """Bases kept read: those of sessions started within some seconds are one or two."""
@@ -424,6 +428,35 @@ class Catalog:
     def open(self, generation: GenerationId) -> Generation:
         """Open a generation that `verified_live` named; errors as in `open_generation`."""
         return open_generation(self.folder_of(generation), verify=False, copies=self.root / COPIES_FOLDER)
+
+    def open_tables(self, generation: GenerationId, parts: Callable[[Manifest], Sequence[IndexPart]]) -> Generation:
+        """Open a generation whose shards are searched elsewhere: its tables and its graph, verified once."""
+        folder, manifest = self._some_of(generation, "tables", lambda _manifest, file: is_table(file))
+        return open_generation(folder, verify=False, copies=self.root / COPIES_FOLDER, parts=parts(manifest))
+
+    def open_share(self, generation: GenerationId, share: Share) -> Indexes | None:
+        """Open the indexes of a share of a generation's shards, verified once; None where it has none."""
+        folder, manifest = self._some_of(generation, f"{share.number}-of-{share.of}", share.has)
+        return open_indexes(folder, manifest, share) if share.rows(manifest) else None
+
+    def drop_share(self, generation: GenerationId, share: Share) -> None:
+        """Remove what was fetched of a share; a store that lies here keeps it."""
+        shutil.rmtree(self.root / _SEARCHED / f"{share.number}-of-{share.of}" / GENERATIONS / generation, True)
+
+    def _some_of(
+        self, generation: GenerationId, name: str, wanted: Callable[[Manifest, str], bool]
+    ) -> tuple[Path, Manifest]:
+        """A folder that has some files of a generation: verified here, or, once, as they are fetched."""
+        if self._copy is None:
+            folder = self.folder_of(generation)
+            manifest = read_generation_manifest(folder)
+            verify_some(folder, {file: digest for file, digest in manifest.files.items() if wanted(manifest, file)})
+            return folder, manifest
+        published = f"{GENERATIONS}/{generation}"
+        facts = self._copy.bring(published, within=f"{_SEARCHED}/manifests", wanted=lambda _file: False)
+        manifest = read_generation_manifest(facts)
+        within = f"{_SEARCHED}/{name}"
+        return self._copy.bring(published, within=within, wanted=partial(wanted, manifest)), manifest
 
     def make_live(self, version: VersionName) -> Pointer:
         """Make a learned version live, after verifying it; an older one just as well."""

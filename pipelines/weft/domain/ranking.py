@@ -445,6 +445,7 @@ class Answer:
         truncated: The query text was cut to the limits of RET-21.
         heads: The best contents of each channel with its scores, best first: what the query log keeps of it.
         failed_channels: Channels and rerankers left out, with the reason.
+        failed_shards: Shards that were searched elsewhere and did not answer in time, with the reason.
         timings_ms: Milliseconds by stage.
         understanding: How the query was read, and what that changed.
         memory: What its session remembers after it; None where the query brought no memory along.
@@ -464,6 +465,7 @@ class Answer:
     truncated: bool = False
     heads: Mapping[Channel, tuple[tuple[ContentHash, float], ...]] = field(default_factory=dict)
     failed_channels: Mapping[str, str] = field(default_factory=dict)
+    failed_shards: Mapping[str, str] = field(default_factory=dict)
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     understanding: Understanding | None = None
     memory: SessionMemory | None = None
@@ -496,6 +498,7 @@ class Answer:
             "explored": self.query.explore,
             "truncated": self.truncated,
             "failed_channels": dict(self.failed_channels),
+            "failed_shards": dict(self.failed_shards),
             "gap": None if gap is None else {**asdict(gap), "missing": list(gap.missing)},
             "hand_off": None if advice is None else {**asdict(advice), "due": advice.due},
             "uncalibrated": self.uncalibrated,

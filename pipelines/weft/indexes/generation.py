@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from weft.domain.ids import ContentHash
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.copies import TableCopies
 from weft.indexes.dense.tokens import TokenStore, has_tokens
-from weft.indexes.dense.vectors import DenseIndex, open_dense
+from weft.indexes.dense.vectors import open_dense
 from weft.indexes.graph.graph import GRAPH_FOLDER, Graph
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
@@ -26,42 +27,56 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
 )
-from weft.indexes.shards import shards_of
-from weft.indexes.text.lexical import LexicalIndex
+from weft.indexes.parts import WHOLE, IndexPart, Share
+from weft.indexes.shards import shard_folders
+from weft.indexes.spread import Indexes, SpreadTerms, SpreadTokens, SpreadVectors, local_part
+from weft.indexes.text.jvm import JAVA
+from weft.indexes.text.lexical import LexicalIndex, similarity
+from weft.indexes.text.opened import OpenedTexts
 from weft.runtime.storage.files import verify_files
 
 _TO_COME = "still to come, by words until then: `weft index` makes vectors and links"
 
 
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What searches ask, in this process or spread over others."""
+
+    lexical: LexicalIndex
+    dense: Mapping[str, Any]  # by encoder: a `DenseIndex`, or `SpreadVectors` where parts have them
+    tokens: Mapping[str, Any] = field(default_factory=dict)
+    impacts: Any = None
+
+
 class Generation:
-    """All indexes of one generation; row i means the same content in each. Shared by threads, never changed."""
+    """All indexes of one generation; row i means the same content in each. Shared by threads, never changed.
+
+    What searches is opened when it is first asked for: whoever only names contents needs no Java and no vectors.
+    """
 
     def __init__(
-        self, folder: Path, manifest: Manifest, chunks: ChunkStore, dense: Mapping[str, DenseIndex], graph: Graph | None
+        self,
+        folder: Path,
+        manifest: Manifest,
+        chunks: ChunkStore,
+        graph: Graph | None,
+        searched: Callable[[], _Searched],
     ) -> None:
         self.folder = folder
         self.manifest = manifest
         self.chunks = chunks
-        self._dense = dict(dense)
         self._graph = graph
-        folders = {name: encoder_folders(folder, name) for name in dense}
-        self._tokens = {name: TokenStore(*each) for name, each in folders.items() if has_tokens(each[0])}
+        self._open_searched = searched
 
     @cached_property
+    def _searched(self) -> _Searched:
+        with _whole(self.manifest):
+            return self._open_searched()
+
+    @property
     def lexical(self) -> LexicalIndex:
-        """The words; opened when first asked for, since whoever only names contents needs no Java."""
-        with _whole(self.manifest):
-            folders = [shard / LUCENE_FOLDER for shard in shards_of(self.folder)]
-            return LexicalIndex(folders, self.manifest.lexical, rows=len(self.chunks))
-
-    @cached_property
-    def _impacts(self) -> Any:
-        if not self.manifest.weighed_with:
-            return None
-        opener = importlib.import_module(IMPACTS_MODULE)
-        with _whole(self.manifest):
-            folders = [shard / IMPACTS_FOLDER for shard in shards_of(self.folder)]
-            return opener.ImpactIndex(folders, rows=len(self.chunks))
+        """The words."""
+        return self._searched.lexical
 
     @property
     def contents(self) -> Sequence[ContentHash]:
@@ -76,29 +91,29 @@ class Generation:
     @property
     def encoders(self) -> list[str]:
         """Names of the encoders whose vectors it holds, sorted."""
-        return sorted(self._dense)
+        return sorted(self.manifest.dense)
 
-    def dense(self, encoder: str) -> DenseIndex:
+    def dense(self, encoder: str) -> Any:
         """The vectors of one encoder; StoreError where the generation was built without it."""
         try:
-            return self._dense[encoder]
+            return self._searched.dense[encoder]
         except KeyError:
             if self.manifest.is_by_words:
                 raise StoreError(_TO_COME) from None
             names = ", ".join(self.encoders) or "none"
             raise StoreError(f"{self.manifest.id}: expected vectors of {encoder}, found {names}; reindex") from None
 
-    def tokens(self, encoder: str) -> TokenStore | None:
+    def tokens(self, encoder: str) -> Any:
         """The token embeddings of one encoder; None where none were kept."""
-        return self._tokens.get(encoder)
+        return self._searched.tokens.get(encoder)
 
     def impacts(self, encoder: str) -> Any:
         """The term weights of one sparse encoder; StoreError where the generation was built without them."""
         own = self.manifest.sparse_encoder
-        if self._impacts is None or own != encoder:
+        if self._searched.impacts is None or own != encoder:
             name = own or "none"
             raise StoreError(f"{self.manifest.id}: expected term weights of {encoder}, found {name}; reindex")
-        return self._impacts
+        return self._searched.impacts
 
     @property
     def graph(self) -> Graph:
@@ -113,23 +128,26 @@ class Generation:
         """Release files and memory; searches still running must have ended."""
         if self._graph is not None:
             self._graph.close()
-        for opened in filter(None, map(self.__dict__.get, ("_impacts", "lexical"))):
-            opened.close()
+        if "_searched" in self.__dict__:
+            self.lexical.close()  # and with it all else of its parts
         self.chunks.close()
 
 
-def open_generation(folder: Path, *, verify: bool = True, copies: Path | None = None) -> Generation:
-    """Open a generation, perhaps with a folder of decoded copies that processes share."""
+def open_generation(
+    folder: Path, *, verify: bool = True, copies: Path | None = None, parts: Sequence[IndexPart] | None = None
+) -> Generation:
+    """Open a generation, perhaps with a folder of decoded copies that processes share.
+
+    Args:
+        parts: Where its shards are searched; then only tables and graph are read here.
+    """
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     tables = None if copies is None else TableCopies(copies, manifest.id)
     with _whole(manifest):
         chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
-        dense = {name: open_dense(encoder_folders(folder, name), facts) for name, facts in manifest.dense.items()}
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
-    for name, index in dense.items():
-        if len(index) != len(chunks):
-            raise CorruptionError(f"{folder}: expected {len(chunks)} vectors of {name}, found {len(index)}; rebuild")
-    return Generation(folder, manifest, chunks, dense, graph)
+    searched = partial(_here, folder, manifest, len(chunks)) if parts is None else partial(_spread, manifest, parts)
+    return Generation(folder, manifest, chunks, graph, searched)
 
 
 @contextmanager
@@ -140,9 +158,45 @@ def _whole(manifest: Manifest) -> Iterator[None]:
         raise CorruptionError(f"{error.filename}: expected a file of {manifest.id}, found none; rebuild") from error
 
 
-def encoder_folders(generation: Path, encoder: str) -> list[Path]:
+def _here(folder: Path, manifest: Manifest, rows: int) -> _Searched:
+    here = open_indexes(folder, manifest)
+    lexical = LexicalIndex([local_part(here, range(rows))], manifest.lexical)
+    return _Searched(lexical, here.dense, here.tokens, here.impacts)
+
+
+def _spread(manifest: Manifest, parts: Sequence[IndexPart]) -> _Searched:
+    return _Searched(
+        LexicalIndex(parts, manifest.lexical),
+        {name: SpreadVectors(parts, name) for name in manifest.dense},
+        {name: SpreadTokens(parts, name) for name in parts[0].facts.projections},
+        SpreadTerms(parts) if manifest.weighed_with else None,
+    )
+
+
+def open_indexes(folder: Path, manifest: Manifest, share: Share = WHOLE) -> Indexes:
+    """Open the indexes of a share of the shards, which has any."""
+    some, rows = share.shards(manifest), len(share.rows(manifest))
+    shards = shard_folders(folder, len(manifest.shards))[some]
+    with JAVA:
+        texts = [shard / LUCENE_FOLDER for shard in shards]
+        text = OpenedTexts(texts, similarity(manifest.lexical), rows=rows, first_shard=some.start)
+    dense = {name: open_dense(encoder_folders(shards, name), facts) for name, facts in manifest.dense.items()}
+    impacts: Any = None
+    if manifest.weighed_with:
+        opener = importlib.import_module(IMPACTS_MODULE)
+        folders = [shard / IMPACTS_FOLDER for shard in shards]
+        impacts = opener.ImpactIndex(folders, rows=rows, first_shard=some.start)
+    for name, index in dense.items():
+        if len(index) != rows:
+            raise CorruptionError(f"{folder}: expected {rows} vectors of {name}, found {len(index)}; rebuild")
+    stores = {name: encoder_folders(shards, name) for name in dense}
+    tokens = {name: TokenStore(*each) for name, each in stores.items() if has_tokens(each[0])}
+    return Indexes(text, dense, tokens, impacts)
+
+
+def encoder_folders(shards: Sequence[Path], encoder: str) -> list[Path]:
     """Where an encoder's files lie in each shard."""
-    return [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards_of(generation)]
+    return [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards]
 
 
 def verify_generation(folder: Path) -> Manifest:

@@ -57,12 +57,17 @@ def shards_of(generation: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else [generation]
 
 
+def shard_folders(generation: Path, count: int) -> list[Path]:
+    """The folders that so many shards have in that of a generation."""
+    return [generation / SHARDS_FOLDER / f"{shard:04d}" for shard in range(count)] if count > 1 else [generation]
+
+
 def make_shards(generation: Path, count: int) -> list[Path]:
     """The folders of so many shards, made anew."""
-    names = [generation / SHARDS_FOLDER / f"{shard:04d}" for shard in range(count)] if count > 1 else [generation]
-    for folder in names:
+    folders = shard_folders(generation, count)
+    for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
-    return names
+    return folders
 
 
 def overlapping(shards: Sequence[Path], shard: int, count: int) -> list[Path]:

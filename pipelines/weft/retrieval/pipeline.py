@@ -6,10 +6,11 @@ Every stage is a plain function from one `RankingBatch` to another; each adds to
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from weft.domain.ranking import Answer, Query, ScoredResults
+from weft.indexes.parts import noting_failures
 from weft.retrieval.answers import RankedBatch, answers, scored_results
 from weft.retrieval.channels.run import ChannelRankings
 from weft.retrieval.query.understanding import Plan
@@ -34,17 +35,24 @@ class Pipeline(Resources):
 
     def answer(self, queries: Sequence[Query], *, now: float) -> list[Answer]:
         """Answer queries together: channels see batches of them, and search for the next while one is ranked."""
-        return prefetched(
-            self._batches(queries),
-            partial(search, self),
-            lambda some: answers(self, self._rank(*some, now, explained=True)),
-        )
+        return prefetched(self._batches(queries), self._searched, partial(self._answered, now=now))
 
     def rank(self, queries: Sequence[Query], *, now: float) -> list[ScoredResults]:
         """The results of the same answers, without explanations: for who compares rankings."""
         return prefetched(
             self._batches(queries), partial(search, self), lambda it: scored_results(self._rank(*it, now))
         )
+
+    def _searched(self, queries: Sequence[Query]) -> tuple[list[Plan], ChannelRankings, dict[str, str]]:
+        failed = dict[str, str]()
+        with noting_failures(failed):
+            return *search(self, queries), failed
+
+    def _answered(self, some: tuple[list[Plan], ChannelRankings, dict[str, str]], *, now: float) -> list[Answer]:
+        plans, rankings, failed = some
+        with noting_failures(failed):
+            answered = answers(self, self._rank(plans, rankings, now, explained=True))
+        return [replace(answer, failed_shards=failed) for answer in answered] if failed else answered
 
     def _batches(self, queries: Sequence[Query]) -> list[Sequence[Query]]:
         size = self.settings.encode_batch

@@ -131,6 +131,7 @@ class AnswerPage(BaseModel):
     hand_off: bool | None = Field(description="Whether to hand over to another model.")
     truncated: bool
     failed_channels: dict[str, str]
+    failed_shards: dict[str, str]
     took_ms: float
     results: list[PageResult]
     lessons: list[ShownLesson]

@@ -2,8 +2,9 @@
 
     serve run weft.service.on_ray:application store=/shared/store bootstrap=kafka:9092
 
-Each replica holds a search process over the store, which every machine must reach under the same path. Tokens come from
-the variable WEFT_TOKENS of whoever deploys; replicas are given their digests alone.
+Each replica holds a search process over the store, which every machine must reach under the same path. With
+`shards` it is a root that has tables and graph, and asks so many deployments of shards beside it. Tokens come from the
+variable WEFT_TOKENS of whoever deploys; replicas are given their digests alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 from contextlib import ExitStack
 from typing import Any
 
+import ray
 from fastapi import FastAPI
 from ray import serve
 from ray.serve import Application
@@ -20,11 +22,9 @@ from ray.serve import Application
 from weft.domain.errors import ConfigurationError
 from weft.service.application import create_application
 from weft.service.run import DRAIN_S, LOOPBACK, opened_service
+from weft.service.shards import NAME, shard_deployments
 from weft.service.tokens import ENVIRONMENT, TokenSet
 from weft.settings import Settings, load_settings, require_store
-
-NAME = "weft"
-"""Of the application on the cluster."""
 
 REQUESTS = 64
 """That a replica has under way; Ray gives it no more, and refuses what waits beyond `serve.waiting`."""
@@ -34,9 +34,13 @@ REQUESTS = 64
 class ServedStore:
     """One replica: the application over a store."""
 
-    def __init__(self, settings: Settings, tokens: TokenSet, *, reports: bool) -> None:
+    def __init__(self, settings: Settings, tokens: TokenSet, *shards: object, reports: bool) -> None:
         self._undo = ExitStack()
-        self._service = self._undo.enter_context(opened_service(settings, processes=1, tokens=tokens, reports=reports))
+        joined = settings.cluster.model_copy(update={"address": ray.get_runtime_context().gcs_address})
+        settings = settings.model_copy(update={"cluster": joined})  # the search process asks shards by itself
+        self._service = self._undo.enter_context(
+            opened_service(settings, processes=1, tokens=tokens, reports=reports, shards=len(shards))
+        )
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return create_application(self._service)
@@ -50,7 +54,7 @@ class ServedStore:
         self._undo.close()
 
 
-def deployment(settings: Settings, *, replicas: int, tokens: TokenSet, reports: bool) -> Application:
+def deployment(settings: Settings, *, replicas: int, tokens: TokenSet, reports: bool, shards: int = 0) -> Application:
     """The application, to be run on a cluster."""
     deployed = serve.deployment(ServedStore).options(
         name=NAME,
@@ -60,11 +64,15 @@ def deployment(settings: Settings, *, replicas: int, tokens: TokenSet, reports: 
         graceful_shutdown_timeout_s=DRAIN_S,
         ray_actor_options={"num_cpus": 1},
     )
-    bound: Application = deployed.bind(settings, tokens, reports=reports)
+    bound: Application = deployed.bind(
+        settings, tokens, *shard_deployments(settings, shards, replicas=replicas), reports=reports
+    )
     return bound
 
 
-def run(settings: Settings, *, host: str, port: int, replicas: int, tokens: TokenSet, reports: bool) -> None:
+def run(
+    settings: Settings, *, host: str, port: int, replicas: int, tokens: TokenSet, reports: bool, shards: int = 0
+) -> None:
     """Deploy, or replace what is deployed, and wait until it is ready; it goes on after this process has ended.
 
     Raises:
@@ -76,11 +84,12 @@ def run(settings: Settings, *, host: str, port: int, replicas: int, tokens: Toke
             f"{ENVIRONMENT}"
         )
     serve.start(http_options={"host": host, "port": port, "request_timeout_s": settings.serve.timeout_s * 2.0})
-    serve.run(deployment(settings, replicas=replicas, tokens=tokens, reports=reports), name=NAME, route_prefix="/")
+    bound = deployment(settings, replicas=replicas, tokens=tokens, reports=reports, shards=shards)
+    serve.run(bound, name=NAME, route_prefix="/")
 
 
 def application(arguments: dict[str, Any]) -> Application:
-    """What `serve run` and a RayService build: `store`, and perhaps `bootstrap`, `replicas` and `set`, a list."""
+    """What `serve run` and a RayService build: `store`; and `bootstrap`, `replicas`, `shards`, a list `set`."""
     stated = [f"storage.root={json.dumps(arguments['store'])}", *arguments.get("set", ())]
     if (bootstrap := arguments.get("bootstrap")) is not None:
         stated.append(f"kafka.bootstrap={json.dumps(bootstrap)}")
@@ -88,4 +97,5 @@ def application(arguments: dict[str, Any]) -> Application:
     require_store(settings)
     tokens = TokenSet.configured(None, os.environ.get(ENVIRONMENT, ""))
     replicas = int(arguments.get("replicas", 1))
-    return deployment(settings, replicas=replicas, tokens=tokens, reports=bootstrap is not None)
+    shards = int(arguments.get("shards", 0))
+    return deployment(settings, replicas=replicas, tokens=tokens, reports=bootstrap is not None, shards=shards)

@@ -114,15 +114,16 @@ class _Process:
 class SearchProcesses:
     """Processes that each hold a searcher over the same store; one queue feeds whichever is free."""
 
-    def __init__(self, settings: Settings, *, count: int, reports: bool) -> None:
+    def __init__(self, settings: Settings, *, count: int, reports: bool, shards: int = 0) -> None:
         """Describe them; `start` begins.
 
         Args:
-            tells: Whether what is shown goes to the feedback topic.
+            reports: Whether what is shown goes to the feedback topic.
+            shards: Deployments that shards are searched in; 0 where these processes do.
         """
         self._settings = settings
         self._count = count
-        self._reports = reports
+        self._stated = {"reports": reports, "shards": shards}
         self._most = settings.serve.waiting
         self._timeout_s = settings.serve.timeout_s
         self._queue: deque[_Waiting] = deque()
@@ -269,7 +270,7 @@ class SearchProcesses:
     async def _begin(self) -> None:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(
-            target=worker.run, args=(theirs, self._settings), kwargs={"reports": self._reports}, daemon=True
+            target=worker.run, args=(theirs, self._settings), kwargs=self._stated, daemon=True
         )
         await asyncio.to_thread(process.start)  # the first one waits for the fork server, which imports for seconds
         theirs.close()

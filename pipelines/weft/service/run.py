@@ -86,8 +86,10 @@ def serve(
 
 
 @contextmanager
-def opened_service(settings: Settings, *, processes: int, tokens: TokenSet, reports: bool) -> Iterator[Service]:
-    """What an application serves from; search processes begin with the application."""
+def opened_service(
+    settings: Settings, *, processes: int, tokens: TokenSet, reports: bool, shards: int = 0
+) -> Iterator[Service]:
+    """What an application serves from; search processes begin with the application, and may be roots of shards."""
     root = Path(settings.storage.root)
     with ExitStack() as undo:
         events = producer = None
@@ -99,7 +101,7 @@ def opened_service(settings: Settings, *, processes: int, tokens: TokenSet, repo
             producer = FeedbackProducer(publisher, key=settings.feedback.key)
         yield Service(
             settings,
-            SearchProcesses(settings, count=processes, reports=reports),
+            SearchProcesses(settings, count=processes, reports=reports, shards=shards),
             undo.enter_context(closing(StoredAnswers(root))),
             events,
             producer,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import pkgutil
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -33,6 +34,7 @@ from weft.indexes.chunk_store import ChunkStore
 from weft.retrieval.answer.trace import gap_line
 from weft.retrieval.searcher import Searcher
 from weft.retrieval.snapshot.places import ContentLocator, place_of
+from weft.retrieval.snapshot.ports import Fleet
 from weft.runtime.arrow import leave_pandas_out
 from weft.runtime.logs import is_json, json_handler
 from weft.runtime.process import PeriodicCollection, release_freed_memory, share_arenas, uncollected
@@ -43,6 +45,8 @@ log = logging.getLogger(__name__)
 
 ARENAS = 2
 """Pools of memory of a search process: with one per thread it held 40 MB more, over 12,000 contents."""
+
+_JOINED = "weft.service.shards:joined"
 
 COLLECT_S = 10.0
 """Between collections of garbage, with which freed memory goes back; they wait for a moment without a job."""
@@ -153,6 +157,7 @@ def page_of(answer: Answer) -> dict[str, Any]:
         "hand_off": None if advice is None else advice.due,
         "truncated": answer.truncated,
         "failed_channels": dict(answer.failed_channels),
+        "failed_shards": dict(answer.failed_shards),
         "took_ms": round(sum(answer.timings_ms.values()), 1),
         "results": [_shown(result) for result in answer.results],
         "lessons": [{"id": each["id"], "content": each["content"]} for each in map(_lesson, answer.lessons)],
@@ -301,7 +306,7 @@ class SearchWorker:
         return [max(0.0, min(1.0, float(each))) for each in self._encoder.encode(documents) @ wanted]
 
 
-def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
+def run(connection: Connection, settings: Settings, *, reports: bool, shards: int = 0) -> None:
     """Answer jobs until the other end of the pipe is closed."""
     for number in (signal.SIGINT, signal.SIGTERM):  # whoever began this process ends it, by the pipe
         signal.signal(number, signal.SIG_IGN)
@@ -313,7 +318,9 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
         if is_json():
             logging.basicConfig(level=logging.WARNING, handlers=[json_handler()])
         try:
-            worker = _opened(settings, root, undo, reports=reports)
+            # Whoever searches alone does without Ray.
+            fleet = pkgutil.resolve_name(_JOINED)(settings, shards) if shards else None
+            worker = _opened(settings, root, undo, reports=reports, fleet=fleet)
         except (WeftError, OSError) as error:
             connection.send_bytes(ENCODER.encode(Failed(type(error).__name__, str(error))))
             return
@@ -332,7 +339,7 @@ def run(connection: Connection, settings: Settings, *, reports: bool) -> None:
                 release_freed_memory()
 
 
-def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -> SearchWorker:
+def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool, fleet: Fleet | None) -> SearchWorker:
     producer = None
     if reports:
         producer = undo.enter_context(closing(FeedbackProducer.connect(settings.kafka, settings.feedback)))
@@ -344,7 +351,7 @@ def _opened(settings: Settings, root: Path, undo: ExitStack, *, reports: bool) -
         remembered = RememberedQueries(engines.encoders[0])
         if engines.terms is None:  # else one pass makes vectors and the weights of terms, and remembers the last itself
             engines = replace(engines, encoders=[remembered, *engines.encoders[1:]])
-        source = source_of(one, precisions=engines.precisions)
+        source = source_of(one, precisions=engines.precisions, fleet=fleet)
         searcher = undo.enter_context(searching(one, engines, source, memories=memories))
     gc.freeze()
     return SearchWorker(

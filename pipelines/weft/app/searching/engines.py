@@ -25,7 +25,7 @@ from weft.retrieval.answer.lessons import LessonRetriever
 from weft.retrieval.channels.open import OpenedCache
 from weft.retrieval.searcher import Searcher, require_unforked
 from weft.retrieval.snapshot.live import CatalogSource
-from weft.retrieval.snapshot.ports import SessionMemories
+from weft.retrieval.snapshot.ports import Fleet, SessionMemories
 from weft.retrieval.snapshot.snapshot import Snapshot, SnapshotSource
 from weft.runtime.clock import Clock, system_clock
 from weft.runtime.extras import extras_named
@@ -82,11 +82,15 @@ def load_engines(settings: Settings) -> Engines:
 
 
 def source_of(
-    settings: Settings, clock: Clock = system_clock, *, precisions: Mapping[str, str] | None = None
+    settings: Settings,
+    clock: Clock = system_clock,
+    *,
+    precisions: Mapping[str, str] | None = None,
+    fleet: Fleet | None = None,
 ) -> CatalogSource:
     """What says what is live in the store of the settings."""
     catalog = Catalog(Path(settings.storage.root))
-    return CatalogSource(catalog, settings.priors, clock=clock, precisions=precisions)
+    return CatalogSource(catalog, settings.priors, clock=clock, precisions=precisions, fleet=fleet)
 
 
 @contextmanager

@@ -201,8 +201,8 @@ def shown(answer: Answer, *, explain: bool, why: tuple[int, int] | None = None) 
     yield markup(f"[bold]{plain(answer.query.text)}[/]")
     if answer.understanding is not None:
         yield dim(understanding_line(answer.understanding))
-    for channel, failure in answer.failed_channels.items():
-        warn(f"without {channel}: {failure}")
+    for left_out, failure in (*answer.failed_channels.items(), *answer.failed_shards.items()):
+        warn(f"without {left_out}: {failure}")
     if answer.truncated:
         warn(f"the query was cut: of one, {QUERY_TERMS} terms of {QUERY_BYTES} bytes are read")
     if not answer.results:

@@ -130,7 +130,8 @@ def _vectors(generation: Generation) -> Rows:
     """The vector of each content by the encoder that its graph is built with; none where it has no encoder."""
     if not generation.encoders:
         return np.zeros((0, 1), np.float32)
-    return generation.dense(min(generation.encoders))
+    vectors: Rows = generation.dense(min(generation.encoders))
+    return vectors
 
 
 def _linked(generation: Generation, relations: Sequence[Relation]) -> Ints:

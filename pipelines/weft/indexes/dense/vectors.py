@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import faiss
 import numpy as np
@@ -54,6 +54,51 @@ class IvfPqTuning:
 
 
 TUNING = IvfPqTuning()
+
+
+class Near(NamedTuple):
+    """What one index, or one part of it, finds near a query."""
+
+    rows: np.ndarray  # int64 (n,), by cosine, best first, ties by row
+    cosines: np.ndarray  # float32 (n,)
+    closeness: np.ndarray | None  # how close FAISS takes them to be, float32 (n,); None where all are compared
+    reach: np.ndarray | None  # the closeness of all that were compared, however near they are
+    compared: int  # how many of all parts together are compared
+
+    def moved(self, rows: int) -> Near:
+        """The same, numbered among all contents."""
+        return self._replace(rows=self.rows + rows)
+
+
+def merged_near(parts: Sequence[Near], k: int) -> Near:
+    """What is near in any part: the k nearest of those that one index of all would have compared."""
+    rows, cosines = (np.concatenate([getattr(near, name) for near in parts]) for name in ("rows", "cosines"))
+    closeness = reach = None
+    reaches = [near.reach for near in parts if near.reach is not None]
+    if len(reaches) == len(parts):
+        reach = np.sort(np.concatenate(reaches))[::-1][: parts[0].compared]
+        closeness = np.concatenate([near.closeness for near in parts if near.closeness is not None])
+        some = closeness >= reach[-1:].min(initial=np.inf)
+        rows, cosines, closeness = rows[some], cosines[some], closeness[some]
+    order = np.lexsort((rows, -cosines))[:k]
+    return Near(rows[order], cosines[order], None if closeness is None else closeness[order], reach, parts[0].compared)
+
+
+def hits_of(nears: Sequence[Near], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows, int64 (n, k), and cosines, float32 (n, k), of n queries; row −1 with cosine −1 pads."""
+    rows = np.full((len(nears), k), -1, dtype=np.int64)
+    cosines = np.full((len(nears), k), -1.0, dtype=np.float32)
+    for at, near in enumerate(nears):
+        rows[at, : len(near.rows)], cosines[at, : len(near.rows)] = near.rows[:k], near.cosines[:k]
+    return rows, cosines
+
+
+def _of_share(count: int, share: float) -> int:
+    """How many of so many may lie in a share of the contents: rows are ordered by hash, so that any part has its share.
+
+    Six standard deviations above the mean: once in a billion there are more.
+    """
+    return min(count, math.ceil(count * share + 6.0 * math.sqrt(count * share * (1.0 - share))))
 
 
 class DenseIndex:
@@ -102,13 +147,26 @@ class DenseIndex:
         queries = np.atleast_2d(np.asarray(vectors, dtype=np.float32))
         if queries.shape[1] != self.facts.dimension or k < 1:
             raise ValueError(f"expected (n, {self.facts.dimension}) vectors and k >= 1, got {queries.shape} and {k}")
-        queries = _unit(queries)
-        rows = np.full((len(queries), k), -1, dtype=np.int64)
-        cosines = np.full((len(queries), k), -1.0, dtype=np.float32)
-        for at, candidates in enumerate(self._candidates(queries, k, among)):
-            nearest, scores = self._refined(queries[at], candidates, k)
-            rows[at, : len(nearest)], cosines[at, : len(nearest)] = nearest, scores
-        return rows, cosines
+        return hits_of(self.nearest(queries, k, among), k)
+
+    def nearest(
+        self, vectors: np.ndarray, k: int, among: RowSet | None = None, *, of: tuple[int, int] | None = None
+    ) -> list[Near]:
+        """The nearest of each query, as `search` has them.
+
+        Args:
+            of: How many contents there are in all, and may match, where these are some of them.
+        """
+        queries = _unit(np.asarray(vectors, dtype=np.float32))
+        near = []
+        for at, (candidates, reach) in enumerate(self._candidates(queries, k, among, of)):
+            rows, cosines = self._refined(queries[at], candidates, k)
+            closeness = None
+            if reach is not None:
+                order = np.argsort(candidates)
+                closeness = reach[order[np.searchsorted(candidates, rows, sorter=order)]]
+            near.append(Near(rows, cosines, closeness, reach, k * self.facts.refine_factor))
+        return near
 
     def near_pairs(self, k: int, least: float) -> Iterator[tuple[int, int, float]]:
         """(row, other row, cosine) of the k nearest others of each row, as far as their cosine is at least `least`."""
@@ -125,26 +183,32 @@ class DenseIndex:
         """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
         return _unit(self._stored[np.asarray(rows, dtype=np.int64)])
 
-    def _candidates(self, queries: np.ndarray, k: int, among: RowSet | None) -> Iterator[np.ndarray]:
-        size = len(self) if among is None else len(among)
-        wanted = min(size, k * self.facts.refine_factor)
+    def _candidates(
+        self, queries: np.ndarray, k: int, among: RowSet | None, of: tuple[int, int] | None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """Rows that may be among the nearest of each query, and how close FAISS takes them to be, the closest first."""
+        own = len(self) if among is None else len(among)
+        contents, size = of or (len(self), own)
+        wanted = min(own, k * self.facts.refine_factor)
         if not wanted:
-            return iter([np.empty(0, dtype=np.int64)] * len(queries))
+            return iter([(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32))] * len(queries))
         if self._exact is not None:
             if among is None:
-                return self._nearest(queries, self._exact, wanted)
-            return (among.rows[near] for near in self._nearest(queries, self._exact[among.rows], wanted))
+                return ((near, None) for near in self._nearest(queries, self._exact, wanted))
+            return ((among.rows[near], None) for near in self._nearest(queries, self._exact[among.rows], wanted))
         # Visiting a share of the lists compares that share of all vectors: no fewer than a small set has.
-        if among is not None and size * self.facts.lists <= len(self) * self.facts.probes:
-            return (among.rows[near] for near in self._nearest(queries, self.vectors(among.rows), wanted))
+        if among is not None and size * self.facts.lists <= contents * self.facts.probes:
+            return ((among.rows[near], None) for near in self._nearest(queries, self.vectors(among.rows), wanted))
         index: Any = self._approximate
-        return iter(index.search(queries, wanted, params=self._visits(among))[1])
+        wanted = min(own, _of_share(min(size, k * self.facts.refine_factor), len(self) / contents))
+        closeness, rows = index.search(queries, wanted, params=self._visits(among, contents / size))
+        return ((some[some >= 0], close[some >= 0]) for some, close in zip(rows, closeness, strict=True))
 
-    def _visits(self, among: RowSet | None) -> Any:
+    def _visits(self, among: RowSet | None, fewer: float) -> Any:
         """How FAISS searches: the fewer contents are allowed, the more lists, so that as many of them are met."""
         if among is None:
             return faiss.SearchParametersIVF(nprobe=self.facts.probes)  # type: ignore[call-arg]
-        probes = min(self.facts.lists, math.ceil(self.facts.probes * len(self) / len(among)))
+        probes = min(self.facts.lists, math.ceil(self.facts.probes * fewer))
         allowed = faiss.IDSelectorBitmap(np.packbits(among.mask, bitorder="little"))  # type: ignore[call-arg,arg-type]
         return faiss.SearchParametersIVF(nprobe=probes, sel=allowed)  # type: ignore[call-arg]
 
@@ -157,7 +221,7 @@ class DenseIndex:
                 yield np.flatnonzero(similarities >= limit - _ROUNDING)
 
     def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-        rows = candidates[candidates >= 0]
+        rows = candidates
         stored = self._stored[rows].astype(np.float32)
         if len(rows) > k:
             near = _closest(query, stored, k)

@@ -39,6 +39,20 @@ def by_blanks() -> Any:
     return java_class(_ANALYSIS + "core.WhitespaceAnalyzer")()
 
 
+def delimited(filter_name: str, mark: str) -> Any:
+    """An analyser of such tokens with a number behind each, and a mark between: their frequency, or their boost."""
+    builder = java_class(_ANALYSIS + "custom.CustomAnalyzer").builder()
+    for add, name, options in (
+        (builder.withTokenizer, "whitespace", {"maxTokenLen": "512"}),
+        (builder.addTokenFilter, filter_name, {"delimiter": mark}),
+    ):
+        stated = java_class("java.util.HashMap")()
+        for each in options.items():
+            stated.put(*each)
+        add(name, stated)
+    return builder.build()
+
+
 def by_field() -> Any:
     """What each field is analysed with."""
     others = java_class("java.util.HashMap")()

@@ -20,12 +20,14 @@ from weft.domain.arrays import TermWeights
 from weft.domain.errors import StoreError
 from weft.indexes import schemas
 from weft.indexes.manifest import CHUNKS_FOLDER, IMPACTS_FOLDER, WEIGHTS_FILE
+from weft.indexes.parts import Hits
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import MergeSettings
 from weft.indexes.shards import take_over
+from weft.indexes.text.analysis import delimited
 from weft.indexes.text.build import index_writer
 from weft.indexes.text.jvm import JAVA, java_cast, java_class
-from weft.indexes.text.opened import NO_HITS, ROW, Hits, OpenedIndex, check_order, directory, row_value
+from weft.indexes.text.opened import NO_HITS, ROW, OpenedIndex, check_order, directory, row_value
 from weft.runtime.storage.tables import TableQueries
 
 _FIELD = "impacts"
@@ -102,7 +104,7 @@ def write_impacts(folder: Path, weights: Iterator[TermWeights], *, shard: int = 
     """Write the weights of a shard's contents, in row order, as one Lucene index of one segment."""
     with JAVA:
         document, field, row = _blank_document()
-        analyzer, similarity = _delimited("delimitedTermFrequency"), _impacts()
+        analyzer, similarity = delimited("delimitedTermFrequency", "|"), _impacts()
     with index_writer(folder, analyzer, similarity) as writer:
         for number, of_content in enumerate(weights):
             with JAVA:
@@ -116,11 +118,11 @@ def write_impacts(folder: Path, weights: Iterator[TermWeights], *, shard: int = 
 class ImpactIndex:
     """Dot products with term weights; immutable and safe to share between threads."""
 
-    def __init__(self, folders: Sequence[Path], *, rows: int) -> None:
+    def __init__(self, folders: Sequence[Path], *, rows: int, first_shard: int = 0) -> None:
         """Open the index of each shard, which hold so many rows together."""
         with JAVA:
-            self._opened = OpenedIndex(folders, _impacts(), rows=rows)
-            analyzer = java_cast(_ANALYSIS + "Analyzer", _delimited("delimitedBoost"))
+            self._opened = OpenedIndex(folders, _impacts(), rows=rows, first_shard=first_shard)
+            analyzer = java_cast(_ANALYSIS + "Analyzer", delimited("delimitedBoost", "|"))
             self._builder = java_class("org.apache.lucene.util.QueryBuilder")(analyzer)
             # Java loads its classes at the first search, which may take a time that a user's search has not.
             first = [int(term) for term in self._opened.first_terms(_FIELD, count=2)]
@@ -151,15 +153,6 @@ def _written(weights: TermWeights) -> str:
 def _impacts() -> Any:
     """Scores by frequency times boost alone."""
     return java_class("io.anserini.search.similarity.ImpactSimilarity")()
-
-
-def _delimited(filter_name: str) -> Any:
-    """An analyser of terms with a number each: their frequency, or their boost."""
-    none = java_class("java.util.HashMap")
-    builder = java_class(_ANALYSIS + "custom.CustomAnalyzer").builder()
-    builder.withTokenizer("whitespace", none())
-    builder.addTokenFilter(filter_name, none())
-    return builder.build()
 
 
 def _blank_document() -> tuple[Any, Any, Any]:

@@ -1,28 +1,30 @@
-"""Lexical search: BM25 over the Lucene indexes of all shards, whose order is the contents' row order (ING-23)."""
+"""Lexical search: BM25 over the Lucene indexes of all parts, whose order is the contents' row order (ING-23)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from weft.domain.ranking import QUERY_BYTES, QUERY_TERMS
+from weft.indexes.parts import Allowed, Hits, IndexPart, LocalPart, PartFacts, allowed_of, ask_all, merged_hits, row_set
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import LexicalSettings
-from weft.indexes.text.analysis import EXACT, FIELDS, by_blanks, english, terms_by, terms_of_script
-from weft.indexes.text.jvm import JAVA, java_cast, java_class
-from weft.indexes.text.opened import NO_HITS, Hits, OpenedIndex
+from weft.indexes.text.analysis import EXACT, FIELDS, english, terms_by, terms_of_script
+from weft.indexes.text.jvm import JAVA, java_class
+from weft.indexes.text.opened import OpenedTexts
+from weft.indexes.text.statistics import CorpusStatistics, FieldCounts, Joined, Sought, Term, Words, terms_of
 from weft.indexes.text.words import ExactQuery, lone_operators, marked_names, normalised, side_by_side, wanted
 from weft.wording.words import in_full
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]+")
 _WORD = re.compile(r"[^\W_][\w.+#/'-]*")
 _SEARCH = "org.apache.lucene.search."
-_INDEX = "org.apache.lucene.index."
-_ANALYZER = "org.apache.lucene.analysis.Analyzer"
+_REMEMBERED = 65_536  # terms whose frequencies are kept, of parts that are asked for them over a network
 
 
 def similarity(settings: LexicalSettings) -> Any:
@@ -36,24 +38,43 @@ def cleaned(text: str, max_bytes: int) -> str:
     return encoded.decode("utf-8", "ignore")
 
 
-class LexicalIndex:
-    """Bag-of-words BM25; immutable and safe to share between threads."""
+def open_lexical(folders: Sequence[Path], settings: LexicalSettings, *, rows: int) -> LexicalIndex:
+    """Open the merged index of each shard here; they hold so many rows together."""
+    with JAVA:
+        texts = OpenedTexts(folders, similarity(settings), rows=rows)
+    return LexicalIndex([text_part(texts, range(rows))], settings)
 
-    def __init__(self, folders: Sequence[Path], settings: LexicalSettings, *, rows: int) -> None:
-        """Open the merged index of each shard, which hold so many rows together."""
+
+@dataclass(frozen=True, slots=True)
+class _Alone:
+    text: OpenedTexts
+
+    def close(self) -> None:
+        self.text.close()
+
+
+def text_part(texts: OpenedTexts, rows: range, name: str = "here") -> LocalPart:
+    """A part that is searched by words alone."""
+    return LocalPart(_Alone(texts), rows, PartFacts(texts.counts()), name)
+
+
+class LexicalIndex:
+    """Bag-of-words BM25; immutable and safe to share between threads.
+
+    One part counts for itself. Several are told the corpus's statistics, of which the frequencies of a query's terms
+    are asked for first (SCL-8).
+    """
+
+    def __init__(self, parts: Sequence[IndexPart], settings: LexicalSettings) -> None:
+        self._parts = parts
         self._settings = settings
         self._weights = [(name, getattr(settings.weights, name)) for name in FIELDS if getattr(settings.weights, name)]
+        counts = [{name: FieldCounts(*each) for name, each in part.facts.counts.items()} for part in parts]
+        self._statistics = CorpusStatistics(counts)
+        self._frequencies: dict[Term, tuple[int, ...]] = {}
         with JAVA:
-            self._opened = OpenedIndex(folders, similarity(settings), rows=rows)
-            self._reader = self._opened.reader
             self._analyzer = english()
-            limited = java_class("org.apache.lucene.analysis.miscellaneous.LimitTokenCountAnalyzer")(
-                java_cast(_ANALYZER, self._analyzer), QUERY_TERMS
-            )
-            builder = java_class("org.apache.lucene.util.QueryBuilder")
-            self._parser = builder(java_cast(_ANALYZER, limited))
-            self._exact_parser = builder(java_cast(_ANALYZER, by_blanks()))
-        self._searched_once()
+        self.search("what Java loads to analyse a question", 1)  # a user's search has no time for it
 
     def search(self, text: str, k: int, among: RowSet | None = None) -> list[tuple[int, float]]:
         """The k contents with the highest BM25 score for the words of a text: (row, score), best first, ties by row.
@@ -66,7 +87,7 @@ class LexicalIndex:
     def search_many(self, texts: Sequence[str], k: int, among: Sequence[RowSet | None] | None = None) -> list[Hits]:
         """`search` for many texts, in their order, as arrays."""
         sets = [None] * len(texts) if among is None else among
-        return [self._search_one(text, k, rows) for text, rows in zip(texts, sets, strict=True)]
+        return self._searched([self._sought(text) for text in texts], k, sets)
 
     def terms(self, text: str) -> list[str]:
         """The analysed terms of a text that a search would use, in order, repeats kept."""
@@ -97,17 +118,14 @@ class LexicalIndex:
 
     def holding_all(self, terms: Sequence[str]) -> int:
         """How many contents hold the rarest of some terms, at least one."""
-        with JAVA:
-            named = java_class(_INDEX + "Term")
-            return min(int(self._reader.docFreq(named(FIELDS[0], term))) for term in terms)
+        return min(map(sum, self._frequencies_of((FIELDS[0], term) for term in terms).values()))
 
     def term_set(self, text: str) -> frozenset[str]:
         """The terms of a text."""
         return frozenset(self.analysed(FIELDS[0], self._cleaned_text(text)))
 
     def __len__(self) -> int:
-        with JAVA:
-            return int(self._reader.numDocs())
+        return sum(len(part.rows) for part in self._parts)
 
     def analysed(self, field: str, text: str) -> list[str]:
         """The terms that a text is indexed by in a field, in order, repeats kept."""
@@ -122,13 +140,11 @@ class LexicalIndex:
 
     def document_frequency(self, field: str, term: str) -> int:
         """How many contents hold a term in a field."""
-        with JAVA:
-            return int(self._reader.docFreq(java_class(_INDEX + "Term")(field, term)))
+        return sum(self._frequencies_of([(field, term)])[field, term])
 
-    def field_counts(self, field: str) -> tuple[int, int]:
+    def field_counts(self, field: str) -> FieldCounts:
         """How many contents have a field, and how many terms all of them have in it."""
-        with JAVA:
-            return int(self._reader.getDocCount(field)), int(self._reader.getSumTotalTermFreq(field))
+        return self._statistics.corpus[field]
 
     def holding(self, words: str, phrase: bool) -> np.ndarray | None:
         """Which contents hold words, side by side as typed, or in any form; None where that cannot be told."""
@@ -136,33 +152,45 @@ class LexicalIndex:
         sides, marked = side_by_side(text), [*marked_names(text), *lone_operators(text)]
         if self._settings.analysis == "english" or not sides:
             return None
-        with JAVA:
-            exact = [self._exact_parser.createPhraseQuery(EXACT, " ".join(sides))]
-            exact += [self._exact_parser.createBooleanQuery(EXACT, name) for name in marked]
-            query = _joined(exact, "MUST")
-            if not phrase and not marked:
-                others = [self._exact_parser.createBooleanQuery(EXACT, "".join(sides))]
-                others += [self._parser.createBooleanQuery(FIELDS[0], text)] if len(sides) == 1 else []
-                query = _joined([query, *(each for each in others if each is not None)], "SHOULD")
-            rows = int(self._reader.maxDoc())
-            holders, _ = self._opened.find(query, max(1, rows))
-        mask = np.zeros(rows, dtype=bool)
-        mask[holders] = True
+        exact = Joined((Words(EXACT, sides, side_by_side=True), *(Words(EXACT, (name,)) for name in marked)), True)
+        query: Sought = exact
+        if not phrase and not marked:
+            others = [Words(EXACT, ("".join(sides),))]
+            others += [Words(FIELDS[0], tuple(self.terms(text)))] if len(sides) == 1 else []
+            query = Joined((exact, *others))
+        mask = np.zeros(len(self), dtype=bool)
+        for part, rows in ask_all(self._parts, _holders, [(query, len(part.rows)) for part in self._parts]):
+            mask[part.rows.start + rows] = True
         return mask
 
     def close(self) -> None:
-        """Release the files; closing twice is allowed."""
-        self._opened.close()
+        """Release what is open here; closing twice is allowed."""
+        for part in self._parts:
+            part.close()
 
-    def _searched_once(self) -> None:
-        """Search once: Java loads its classes then, which may take a second that a user's search has not."""
-        words = self._opened.first_terms(FIELDS[0], count=8)
-        self.search(" ".join(words), len(words))
+    def _searched(self, sought: Sequence[Sought], k: int, among: Sequence[RowSet | None]) -> list[Hits]:
+        asked: list[tuple[Any, ...]] = [(sought, k, [allowed_of(part, each) for each in among]) for part in self._parts]
+        if len(self._parts) > 1:
+            frequencies = self._frequencies_of(term for each in sought for term in terms_of(each))
+            for at, (_, _, allowed) in enumerate(asked):
+                weighed = [self._statistics.weighed(each, at, frequencies) for each in sought]
+                asked[at] = (weighed, k, allowed, self._statistics.filled[at])
+        return merged_hits(ask_all(self._parts, _search, asked), k)
 
-    def _search_one(self, text: str, k: int, among: RowSet | None) -> Hits:
-        with JAVA:  # taken anew for each text, so that nobody waits for a whole batch
-            query = self._query(text)
-            return NO_HITS if query is None or k < 1 else self._opened.find(query, k, among)
+    def _frequencies_of(self, terms: Iterable[Term]) -> Mapping[Term, Sequence[int]]:
+        """How many contents of each part hold each term; of one that does not reply none do."""
+        wanted = list(dict.fromkeys(terms))
+        counted = {term: held for term in wanted if (held := self._frequencies.get(term)) is not None}
+        if new := [term for term in wanted if term not in counted]:
+            replies = {part.name: held for part, held in ask_all(self._parts, _held, [(new,)] * len(self._parts))}
+            rows = zip(*(replies.get(part.name, [0] * len(new)) for part in self._parts), strict=True)
+            counted |= dict(zip(new, rows, strict=True))
+            # What is here is found faster than remembered; an incomplete reply is none to remember.
+            if len(replies) == len(self._parts) > 1:
+                if len(self._frequencies) > _REMEMBERED:
+                    self._frequencies = {}
+                self._frequencies |= {term: counted[term] for term in new}
+        return counted
 
     def _cleaned(self, text: str) -> str:
         return self._cleaned_text(cleaned(text, QUERY_BYTES))
@@ -170,37 +198,37 @@ class LexicalIndex:
     def _cleaned_text(self, text: str) -> str:
         return text if self._settings.analysis == "english" else normalised(text)
 
-    def _query(self, text: str) -> Any | None:
-        """A query for the terms of a text in every weighted field; Java takes it apart, at one call per field."""
-        queries = [
-            (self._parser.createBooleanQuery(field, self._cleaned(text)), weight) for field, weight in self._weights
-        ]
-        queries += self._exact_queries(text)
-        boost = java_class(_SEARCH + "BoostQuery")
-        clauses = [part if weight == 1.0 else boost(part, weight) for part, weight in queries if part is not None]
-        if len(clauses) < 2:
-            return clauses[0] if clauses else None
-        return _joined(clauses, "SHOULD")
-
-    def _exact_queries(self, text: str) -> list[tuple[Any, float]]:
-        """What is looked for in the field `exact`, with weights."""
-        sought = self.wanted(text)
-        if sought is None:
-            return []
-        parser = self._exact_parser
-        queries = [
-            (parser.createBooleanQuery(EXACT, " ".join(tokens)), weight)
-            for tokens, weight in sought.weighted(self._settings.words)
-            if tokens and weight
-        ]
-        weight = self._settings.words.phrases
-        phrases = sought.phrases if weight else ()
-        return queries + [(parser.createPhraseQuery(EXACT, " ".join(words)), weight) for words in phrases]
+    def _sought(self, text: str) -> Joined:
+        """The terms of a text in every weighted field, and what is looked for beside them in the field `exact`."""
+        terms = tuple(self.terms(text))
+        clauses = [Words(field, terms, weight) for field, weight in self._weights] if terms else []
+        if (exact := self.wanted(text)) is not None:
+            rules = self._settings.words
+            some = exact.weighted(rules)
+            clauses += [Words(EXACT, tokens, weight) for tokens, weight in some if tokens and weight]
+            sides = exact.phrases if rules.phrases else ()
+            clauses += [Words(EXACT, words, rules.phrases, side_by_side=True) for words in sides]
+        return Joined(tuple(clauses))
 
 
-def _joined(queries: Sequence[Any], occur: str) -> Any:
-    """A query for what matches any of some (SHOULD), or all (MUST), by the sum of their scores."""
-    builder = java_class(_SEARCH + "BooleanQuery$Builder")()
-    for part in queries:
-        builder.add(part, getattr(java_class(_SEARCH + "BooleanClause$Occur"), occur))
-    return builder.build()
+class _HasTexts(Protocol):
+    @property
+    def text(self) -> OpenedTexts: ...
+
+
+def _held(indexes: _HasTexts, terms: Sequence[Term]) -> list[int]:
+    return indexes.text.frequencies(terms)
+
+
+def _holders(indexes: _HasTexts, sought: Sought, rows: int) -> np.ndarray:
+    return indexes.text.search(sought, max(1, rows))[0]
+
+
+def _search(
+    indexes: _HasTexts,
+    sought: Sequence[Sought],
+    k: int,
+    allowed: Sequence[Allowed],
+    filled: Mapping[str, FieldCounts] | None = None,
+) -> list[Hits]:
+    return [indexes.text.search(each, k, row_set(rows), filled) for each, rows in zip(sought, allowed, strict=True)]

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
@@ -186,7 +187,7 @@ def _at_once(
 ) -> tuple[dict[Channel, Mapping[int, Ranked]], dict[Channel, str]]:
     """What each task gives within its budget, by place in the batch, and why others give nothing."""
     started = time.perf_counter()
-    futures = {channel: threads.submit(task) for channel, task in tasks.items()}
+    futures = {channel: threads.submit(copy_context().run, task) for channel, task in tasks.items()}
     rankings: dict[Channel, Mapping[int, Ranked]] = {}
     failed: dict[Channel, str] = {}
     for channel, future in futures.items():

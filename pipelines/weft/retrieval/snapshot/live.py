@@ -23,7 +23,7 @@ from weft.learning.calibration.matching import Answering
 from weft.learning.parts import LearnedVersion, Part
 from weft.learning.priors import Priors
 from weft.retrieval.snapshot.filters import RowFilter, communities_of
-from weft.retrieval.snapshot.ports import OpenGeneration
+from weft.retrieval.snapshot.ports import Fleet, OpenGeneration
 from weft.retrieval.snapshot.snapshot import SESSIONS_HELD, ListedSessions, ReadingCache, Snapshot
 from weft.runtime.clock import Clock
 
@@ -60,9 +60,11 @@ class CatalogSource:
         clock: Clock,
         sessions_held: int = SESSIONS_HELD,
         precisions: Mapping[str, str] | None = None,  # in which queries are encoded, by encoder
+        fleet: Fleet | None = None,  # what searches the shards; None where this process does
     ) -> None:
         self._catalog = catalog
         self._precisions = precisions or {}
+        self._fleet = fleet
         self._priors = priors
         self._clock = clock
         self._asked_for = _NONE
@@ -71,12 +73,21 @@ class CatalogSource:
         self._readings = ReadingCache(catalog, priors, self._parts_of, held=sessions_held)
 
     def token(self) -> Hashable:
-        """A value that changes whenever the pointer moves or evidence comes in."""
-        return self._catalog.live.token()
+        """A value that changes whenever the pointer moves or evidence comes in, and when a fleet has followed."""
+        live = self._catalog.live.token()
+        return live if self._fleet is None else (live, self._fleet.holds(self._catalog.pointer().generation or _NONE))
 
     def take(self, previous: Snapshot | None) -> Snapshot:
-        """What is live now; beliefs are read anew, a generation only when another one is live."""
-        return self._snapshot(self._now(), previous, self._catalog.open_live)
+        """What is live now; beliefs are read anew, a generation only when another one is live.
+
+        What a fleet does not hold yet is waited for where nothing was before it; else that goes on (SCL-13).
+        """
+        now, fleet = self._now(), self._fleet
+        if fleet is None or now.generation == _NONE:
+            return self._snapshot(now, previous, self._catalog.open_live)
+        if previous is not None and not fleet.holds(now.generation):
+            now = replace(now, generation=self._asked_for)
+        return self._snapshot(now, previous, lambda: self._catalog.open_tables(now.generation, fleet.parts))
 
     def pin(self) -> Pin:
         """What is live now, its generation verified, for other processes to open."""

@@ -8,10 +8,12 @@ from typing import Protocol
 import numpy as np
 
 from weft.domain.arrays import TermWeights
-from weft.domain.ids import ContentHash, SessionId
+from weft.domain.ids import ContentHash, GenerationId, SessionId
 from weft.domain.understanding import SessionMemory
 from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.graph.graph import Graph
+from weft.indexes.manifest import Manifest
+from weft.indexes.parts import IndexPart
 from weft.indexes.rows import RowSet
 
 
@@ -22,6 +24,16 @@ class SessionMemories(Protocol):
         """Replace a session's memory by what `step` makes of it, alone; StoreError, before it is called, where that
         cannot be had.
         """
+
+
+class Fleet(Protocol):
+    """Where the shards of generations are searched, outside this process."""
+
+    def holds(self, generation: GenerationId) -> bool:
+        """Whether all of it can be searched now; what cannot is fetched and opened from here on."""
+
+    def parts(self, manifest: Manifest) -> Sequence[IndexPart]:
+        """Where the shards of a generation that it holds are searched; StoreError where it holds none of it in time."""
 
 
 class VectorIndex(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,8 +38,8 @@ class Crew:
     its actor is given up, and made anew on this host. Whatever it still does must be fenced by what it writes to.
     """
 
-    def __init__(self, worker: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> None:
-        located = type(worker.__name__, (worker, _Located), {})  # type: ignore[misc]
+    def __init__(self, worker: type[Any], arguments: Sequence[tuple[Any, ...]]) -> None:
+        located = type(worker.__name__, (worker, _Located), {})
         self._actors = ray.remote(located)
         self._members = [self._member(each, scheduling_strategy="SPREAD") for each in arguments]
 

@@ -211,14 +211,18 @@ class WorkingCopy:
         self.objects.delete(gone)
         self.update(_REWRITTEN, lambda data: canonical({**json.loads(data or b"{}"), name: _digest(manifest)}))
 
-    def bring(self, name: str) -> Path:
-        """The folder of that name, fetched if it is not here; where the store has none, there is none."""
-        folder = self.root / name
+    def bring(self, name: str, *, within: str = "", wanted: Callable[[str], bool] = lambda _file: True) -> Path:
+        """The folder of that name, fetched if it is not here; where the store has none, there is none.
+
+        Args:
+            within: Below which folder it lies here, where some `wanted` of its files are all that is fetched.
+        """
+        folder = self.root / within / name
         if folder.is_dir():
             return folder
         staging = folder.parent / f"{_FETCHING}{secrets.token_hex(8)}"
         try:
-            if self._fetched(name, staging):
+            if self._fetched(name, staging, wanted):
                 staging.rename(folder)
         except OSError:
             if not folder.is_dir():  # another process may have been first
@@ -332,7 +336,7 @@ class WorkingCopy:
             if manifest.exists() and _digest(manifest.read_bytes()) != digest:
                 shutil.rmtree(manifest.parent)
 
-    def _fetched(self, name: str, staging: Path) -> bool:
+    def _fetched(self, name: str, staging: Path, wanted: Callable[[str], bool]) -> bool:
         there = self.objects.get(f"{name}/{MANIFEST_FILE}")
         if there is None:
             return False
@@ -340,7 +344,7 @@ class WorkingCopy:
         (staging / MANIFEST_FILE).write_bytes(there.data)
         values = read_manifest(staging)
         below, files = _below(name, values), values["files"]
-        self._each(lambda file: self._file(f"{below}/{file}", staging / file, files[file]), files)
+        self._each(lambda file: self._file(f"{below}/{file}", staging / file, files[file]), filter(wanted, files))
         write_manifest(staging, values)
         sync_tree(staging)
         return True

@@ -115,8 +115,8 @@ class Sitting:
                     el("p", understanding_line(answer.understanding), "soft")
             if answer.gap is not None:
                 el("p", _sentence(gap_line(answer.gap)), "gap", role="note")
-            for channel, why in answer.failed_channels.items():
-                el("p", f"{channel} could not be asked: {why}", "problem", role="note")
+            for left_out, why in (*answer.failed_channels.items(), *answer.failed_shards.items()):
+                el("p", f"{left_out} could not be asked: {why}", "problem", role="note")
             if answer.results:
                 legend()
             were = {} if before is None else {each.content_hash: each.rank for each in before.results}
