@@ -79,10 +79,12 @@ def workers_titled(process: psutil.Process, title: str) -> list[psutil.Process]:
     return workers
 
 
-def on_cluster_at(address: str, source: Path, store: Path, encoder: str, *assignments: str) -> IndexOutcome:
+def on_cluster_at(
+    address: str, source: Path, store: Path, encoder: str, *assignments: str, here: bool = False
+) -> IndexOutcome:
     """A run on a cluster that is there already, with one kind of actors."""
     connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
-    plan = a_plan(source, store, *assignments, encoder=encoder)
+    plan = replace(a_plan(source, store, *assignments, encoder=encoder), here=here)
     return ingest(plan, Catalog(store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
 
 
@@ -130,9 +132,10 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
         outcome, left = on_several_nodes(Path(source), Path(store), float(numbers[0]))
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "nodes": left}) + "\n")
         return
-    if kind == "joined":
+    if kind in {"joined", "here"}:
         address, encoder, *assignments = numbers
-        outcome = on_cluster_at(address, source_place(source), place_of(store), encoder, *assignments)
+        places = source_place(source), place_of(store)
+        outcome = on_cluster_at(address, *places, encoder, *assignments, here=kind == "here")
         sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "documents": outcome.documents}) + "\n")
         return
     if kind == "memory":

@@ -100,7 +100,7 @@ def ingest(
 
     # Nothing is changed before every host that reads is known to see the sources, and all of them the store.
     guarding = executor.on_other_hosts
-    if plan.ingest.here:
+    if plan.here:
         executor = replace(executor, on_other_hosts=lambda _: ())
     require_sources(listing.items, executor)
     guard = catalog.claim(guarding)
@@ -123,7 +123,7 @@ def ingest(
         at_home = _at_home(executor) if catalog.is_remote else executor
 
         units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
-        changes = changed_units(units, reading, parts, executor, reporter)
+        changes = changed_units(units, reading, parts, executor, reporter, here=plan.here)
         stages = stages_of(plan, models, weighing, reading, parts, executor=executor) if changes.units else []
         compute(changes, stages, parts, executor, reporter)
         require_documents(plan, reporter.progress)
@@ -222,7 +222,13 @@ def staged_folder(catalog: Catalog) -> Iterator[Path]:
 
 
 def changed_units(
-    units: Sequence[Unit], reading: ReadRules, parts: Path, executor: Executor, reporter: ProgressReporter
+    units: Sequence[Unit],
+    reading: ReadRules,
+    parts: Path,
+    executor: Executor,
+    reporter: ProgressReporter,
+    *,
+    here: bool,
 ) -> Changes:
     """The units that the live generation does not hold as they are; the others are written to the folder of parts."""
     reporter.begin(len(units))
@@ -232,7 +238,6 @@ def changed_units(
     starts = range(0, len(units), _UNITS_COMPARED)
     tasks = [_Task(units[start : start + _UNITS_COMPARED], reading, parts) for start in starts]
     # One task alone is done before a worker for it would have started.
-    here = reading.ingest.here
     results = executor.tasks(_compare, tasks, here=here) if len(tasks) > 1 else map(_compare, tasks)
     changed: list[Unit] = []
     new = NewWork()

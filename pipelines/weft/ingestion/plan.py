@@ -68,6 +68,7 @@ class IndexPlan:
     extraction: ExtractionSettings
     embedding: EmbeddingSettings
     index: IndexSettings
+    here: bool = False  # read sources on the host of the job alone, so that other hosts need not see them
     encoder: str = ENCODER  # What makes the models, as "module:name"
     extractor: str = EXTRACTOR
     # declared in the configuration; without any of either, documents of the live generation are indexed anew,
@@ -279,7 +280,7 @@ def stages_of(
     last = staffed.pop()
     writing = replace(last, step=(WritePart, (parts,)))
     first, *others = _joined([*staffed, replace(last, actors=0), writing], pools.cpus_each)
-    return [replace(first, here=plan.ingest.here), *others]
+    return [replace(first, here=plan.here), *others]
 
 
 @dataclass(frozen=True, slots=True)

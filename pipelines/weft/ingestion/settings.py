@@ -123,7 +123,6 @@ class IngestSettings(Section):
     # that hold a private key are rejected too
     secret_files: tuple[str, ...]
     unit_documents: int = Field(ge=1)
-    here: bool  # whether sources are read on the host that lists them alone, so that others need not see them
     git_seconds: float = Field(ge=0.0)  # for the history of one source; 0 reads none, and files have their own times
     trust: TrustSettings
     parquet: ParquetSettings

@@ -1,6 +1,6 @@
 """Index sources and make the result live.
 
-    weft index PATH… --store DIR [--domain NAME] [--full] [--local] [--json]
+    weft index PATH… --store DIR [--domain NAME] [--full] [--here] [--local] [--json]
     weft index PATH… --watch        and then, until Ctrl-C, whatever is saved there
     weft index --explain-file PATH  how a file would be read and cut, and what is left out; indexes nothing
     weft index --store DIR          the live generation's documents anew, from their stored texts
@@ -28,7 +28,7 @@ from __future__ import annotations
 import logging
 import shlex
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -75,6 +75,9 @@ def reindex(
     domain: Annotated[Domain | None, typer.Option("--domain", help="Domain of every document.")] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Let documents go whose source is not named any more.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Make everything anew, whatever is cached or live.")] = False,
+    here: Annotated[
+        bool, typer.Option("--here", help="Read sources on this host alone: others of the cluster need not see them.")
+    ] = False,
     local: Annotated[bool, typer.Option("--local", help="Index in this process, without Ray.")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="Then stay, and index what is saved in the sources; as with --local.")
@@ -90,7 +93,7 @@ def reindex(
     if explain_file is not None:
         explanation = explained(settings, explain_file, domain=domain)
         return Result([asdict(explanation)], explanation_lines(explanation))
-    plan = plan_of(settings, [*paths, *source], domain=domain, full=full, resized=resize)
+    plan = replace(plan_of(settings, [*paths, *source], domain=domain, full=full, resized=resize), here=here)
     if not drop:
         _confirm_drop(plan)
     outcome = run_visibly(settings, plan, local=local or watch)

@@ -67,7 +67,7 @@ def require_same_view(paths: Collection[Path], executor: Executor) -> None:
             if seen != expected == described(path):
                 raise SourceError(
                     f"{path} on host {host}: expected {expected}, as on host {socket.gethostname()}, which listed the "
-                    f"sources, found {seen}: {SHARE}; or read them on one host alone, with --set ingest.here=true"
+                    f"sources, found {seen}: {SHARE}; or read them on one host alone (--here)"
                 )
 
 
