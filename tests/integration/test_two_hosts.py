@@ -70,9 +70,11 @@ class Fleet:
         cluster = ("--set", f"cluster.address={self.address}", "--json")
         return self.driver.run(sys.executable, "-m", f"jobs.{name}", *arguments, *cluster)
 
-    def ingest(self, source: Path, store: Path, encoder: str, *assignments: str) -> subprocess.CompletedProcess[str]:
+    def ingest(
+        self, source: Path, store: Path, encoder: str, *assignments: str, kind: str = "joined"
+    ) -> subprocess.CompletedProcess[str]:
         """A run with models made of words, started on the first host."""
-        program = ("-m", "tests.support.ingest_process", "joined")
+        program = ("-m", "tests.support.ingest_process", kind)
         return self.driver.run(sys.executable, *program, source, store, self.address, encoder, *assignments)
 
 
@@ -120,11 +122,11 @@ def test_a_source_on_one_host_stops_the_run(fleet: Fleet, disks: Path) -> None:
 
 
 def test_a_source_on_one_host_is_read_there(fleet: Fleet, disks: Path, tmp_path: Path) -> None:
-    """SCL-2: with `ingest.here` all is read on the host that listed it, whatever lies there elsewhere; others embed."""
+    """SCL-2: with `--here` all is read on the host that listed it, whatever lies there elsewhere; others embed."""
     tree = a_tree(fleet.driver.own_disk)
     a_tree(fleet.other.own_disk, files=1)
     store = fleet.hosts.folder / "read here" / "store"
-    done = fleet.ingest(disks / "tree", store, TWO_HOSTS, "ingest.here=true", "ingest.pools.readers=1")
+    done = fleet.ingest(disks / "tree", store, TWO_HOSTS, "ingest.pools.readers=1", kind="here")
     assert done.returncode == 0, done.stderr[-3000:]
     assert sorted(path.name for path in (store.parent / "hosts").iterdir()) == ["alpha", "beta"]
     plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
