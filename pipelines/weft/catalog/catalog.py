@@ -47,6 +47,7 @@ from weft.runtime.storage.files import (
     write_manifest,
 )
 from weft.runtime.storage.locks import Patience, locked
+from weft.runtime.storage.packs import PACKS
 from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
 
 # What sessions forked from: live evidence held still, without copying it (LRN-14); and their memories (LRN-15).
@@ -310,7 +311,7 @@ class Catalog:
     def clean_leftovers(self) -> list[Path]:
         """Remove what killed runs left behind; folders of running processes stay, and uploads of the last day."""
         if self._copy is not None:
-            for kind in (GENERATIONS, LEARNED, FOLDER, "parts"):
+            for kind in (GENERATIONS, LEARNED, FOLDER, "parts", PACKS):
                 self._copy.sweep(kind)
         return [*self._staging.clean_leftovers(), *self.learned.staging.clean_leftovers()]
 
@@ -342,6 +343,8 @@ class Catalog:
                 self._retire(manifest.id)
             raise
         self._staging.release(staging)
+        if self._copy is not None:
+            self._copy.forget([self.root / PACKS])  # what was computed for it, it holds itself
         return manifest.id
 
     def generations(self) -> list[Manifest]:

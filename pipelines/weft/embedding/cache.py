@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from weft.domain.arrays import TermWeights
-from weft.runtime.storage.sqlite import BlobCache, blob_key
+from weft.runtime.storage.packs import blobs_at
+from weft.runtime.storage.sqlite import blob_key
 
 STORED = np.dtype("<f2")
 """What vectors are rounded to before anything uses them, so that fresh and cached ones are the same bits."""
@@ -25,7 +26,7 @@ class WeightsCache:
     """Term weights on disk, shared by every worker on the machine."""
 
     def __init__(self, path: Path) -> None:
-        self._blobs = BlobCache(path)
+        self._blobs = blobs_at(path)
 
     def get(self, keys: Sequence[str]) -> dict[str, TermWeights]:
         """The weights of those keys that have some."""
@@ -49,8 +50,8 @@ class EmbeddedCache:
     """Vectors and, where they are kept, token embeddings and term weights, in one file; all of them name a text."""
 
     def __init__(self, path: Path, width: int | None, weighed_with: str = "") -> None:
-        self._vectors = BlobCache(path)
-        self._tokens = None if width is None else BlobCache(path)
+        self._vectors = blobs_at(path)
+        self._tokens = None if width is None else blobs_at(path)
         self._width = width
         self._weights = WeightsCache(path) if weighed_with else None
         self._weighed_with = weighed_with

@@ -38,7 +38,9 @@ from weft.ingestion.units import Chained, Step, Unit, WritePart, grouped
 from weft.learning.priors import Priors
 from weft.runtime.reuse import reused
 from weft.runtime.stages import Executor, Stage
+from weft.runtime.storage.packs import PACKS
 from weft.runtime.storage.sqlite import BlobCache, blob_key
+from weft.runtime.storage.working_copy import working_copy_of
 
 _THREADS = 1  # of each encoder: more actors scale better than more threads
 CPU, CUDA = "cpu", "cuda"
@@ -369,6 +371,8 @@ def forget(plan: IndexPlan) -> None:
         cache = BlobCache(path)
         cache.clear()
         cache.close()
+    if (copy := working_copy_of(plan.store)) is not None:
+        copy.forget([plan.store / PACKS])
 
 
 def made_with_of(plan: IndexPlan, models: Sequence[Model]) -> list[str]:

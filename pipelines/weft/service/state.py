@@ -8,6 +8,7 @@ from pathlib import Path
 from fastapi import Request
 
 from weft.app.stated_events import StatedEvents
+from weft.app.views.beliefs import VersionWeights
 from weft.app.views.status import StoreFacts
 from weft.catalog.catalog import Catalog
 from weft.feedback.events.producer import FeedbackProducer
@@ -35,6 +36,7 @@ class Service:
     tokens: TokenSet
     sessions: BrowserSessions = field(default_factory=BrowserSessions)
     draining: bool = False
+    weights: VersionWeights = field(default_factory=dict)  # of learned versions, which never change
 
     @property
     def root(self) -> Path:

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.catalog.catalog import Catalog
 from weft.domain.ids import PRIORS_VERSION, ContentHash, VersionName
-from weft.domain.ranking import Signal
+from weft.domain.ranking import Scope, Signal
 from weft.indexes.generation import Generation
 from weft.learning.beliefs import Beliefs, believed, read_beliefs
 from weft.learning.evidence import Evidence
@@ -20,6 +20,9 @@ from weft.runtime.clock import system_clock
 
 LIVE, PRIORS = "live", "priors"
 """Names of what is believed now, and of what was believed before anything was learned."""
+
+VersionWeights = dict[tuple[str, tuple[Scope, ...]], list[Reading]]
+"""What is believed of weights, by learned version and the scopes that are asked about."""
 
 _SHOWN = 100  # characters of a content
 
@@ -50,24 +53,37 @@ def readings_of(
     ]
 
 
-def weights_by_version(catalog: Catalog, priors: Priors) -> list[tuple[str, Reading]]:
+def weights_by_version(
+    catalog: Catalog, priors: Priors, known: VersionWeights | None = None
+) -> list[tuple[str, Reading]]:
     """Every weight in every scope that something was observed in by now: by the priors, in each learned version, live.
 
     The oldest first; of each a pair of the version and what is believed.
+
+    Args:
+        known: What was read of versions before, by the same priors; they never change, and are kept there.
     """
+    known = {} if known is None else known
     live, _ = beliefs_of(catalog, priors, LIVE)
-    scopes = [
+    scopes = tuple(
         scope
         for scope in live.scopes()
         if any(belief.n_effective > 0.0 for belief in live.weights(scope, tuple(Signal)).values())
-    ]
-    versions = [(name, beliefs_of(catalog, priors, name)[0]) for name in (PRIORS, *catalog.learned.versions())]
-    return [
-        (version, reading)
-        for version, beliefs in (*versions, (LIVE, live))
-        for reading in read_all(beliefs, priors, scopes)
-        if reading.family == FamilyName.WEIGHT
-    ]
+    )
+    rows = []
+    for name in (PRIORS, *catalog.learned.versions()):
+        weights = known.get((name, scopes))
+        if weights is None:
+            weights = _weights(beliefs_of(catalog, priors, name)[0], priors, scopes)
+        rows.append((name, weights))
+    known.clear()
+    known.update({(name, scopes): weights for name, weights in rows})
+    rows.append((LIVE, _weights(live, priors, scopes)))
+    return [(name, each) for name, weights in rows for each in weights]
+
+
+def _weights(beliefs: Beliefs, priors: Priors, scopes: Sequence[Scope]) -> list[Reading]:
+    return [each for each in read_all(beliefs, priors, scopes) if each.family == FamilyName.WEIGHT]
 
 
 def beliefs_of(catalog: Catalog, priors: Priors, version: str) -> tuple[Beliefs, Evidence]:

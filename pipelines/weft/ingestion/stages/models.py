@@ -32,7 +32,8 @@ from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.reuse import reused
-from weft.runtime.storage.sqlite import BlobCache, blob_key
+from weft.runtime.storage.packs import blobs_at
+from weft.runtime.storage.sqlite import blob_key
 
 if TYPE_CHECKING:
     from weft.extraction.entities import EntityExtractor
@@ -125,7 +126,7 @@ class _MentionCache:
     """Mentions on disk, shared by every worker on the machine; a text without any has an empty list."""
 
     def __init__(self, path: Path) -> None:
-        self._blobs = BlobCache(path)
+        self._blobs = blobs_at(path)
 
     def get(self, keys: Sequence[str]) -> dict[str, list[Mention]]:
         return {key: [Mention(*row) for row in json.loads(blob)] for key, blob in self._blobs.get(keys).items()}

@@ -78,7 +78,7 @@ async def _fill(at: Visit, box: Element, scope: str) -> None:
 def _read(service: Service) -> _Values:
     catalog, priors = service.catalog, service.settings.priors
     weights: dict[str, dict[str, list[tuple[str, Reading]]]] = defaultdict(lambda: defaultdict(list))
-    for version, reading in weights_by_version(catalog, priors):
+    for version, reading in weights_by_version(catalog, priors, service.weights):
         weights[reading.scope][reading.parameter].append((version, reading))
     return _Values(live_page(catalog, priors), versions_of(catalog), weights, reliability_of(catalog, priors))
 
