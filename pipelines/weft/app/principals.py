@@ -130,7 +130,7 @@ def _places(catalog: Catalog, names: set[str]) -> dict[str, str]:
     places = {name: name for name in names if not re.fullmatch(HEXADECIMAL, name)}
     if catalog.pointer().generation is None:
         return places
-    with closing(catalog.open_live(verify=False)) as generation:
+    with closing(catalog.open_live(searched=False)) as generation:
         chunks, hashes = generation.chunks, sorted(names - places.keys())
         rows = {name: row for name in hashes if (row := chunks.row_now(ContentHash(name))) is not None}
         for name, content in zip(rows, chunks.contents(list(rows.values())), strict=True):

@@ -416,13 +416,14 @@ class Catalog:
         remove_copies(self.root / COPIES_FOLDER, removed)
         return removed
 
-    def open_live(self, *, verify: bool = True) -> Generation:
+    def open_live(self, *, searched: bool = True) -> Generation:
         """Open the live generation; where it is damaged, the one before it, with a warning.
 
         Args:
-            verify: Compare every file with its hash first; who only names contents does without.
+            searched: Compare every file with its hash, and open what searches; who only names contents does without.
         """
-        return self._first_whole(partial(open_generation, verify=verify, copies=self.root / COPIES_FOLDER))
+        opened = partial(open_generation, verify=searched, searched=searched, copies=self.root / COPIES_FOLDER)
+        return self._first_whole(opened)
 
     def verified_live(self) -> GenerationId:
         """The generation that `open_live` would open, verified: it may be opened without comparing again."""

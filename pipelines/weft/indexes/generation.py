@@ -51,7 +51,7 @@ class _Searched:
 class Generation:
     """All indexes of one generation; row i means the same content in each. Shared by threads, never changed.
 
-    What searches is opened when it is first asked for: whoever only names contents needs no Java and no vectors.
+    What searches may be opened when it is first asked for: whoever only names contents needs no Java and no vectors.
     """
 
     def __init__(
@@ -72,6 +72,10 @@ class Generation:
     def _searched(self) -> _Searched:
         with _whole(self.manifest):
             return self._open_searched()
+
+    def open_searched(self) -> None:
+        """Open what searches, where that was not done."""
+        _ = self._searched
 
     @property
     def lexical(self) -> LexicalIndex:
@@ -134,20 +138,29 @@ class Generation:
 
 
 def open_generation(
-    folder: Path, *, verify: bool = True, copies: Path | None = None, parts: Sequence[IndexPart] | None = None
+    folder: Path,
+    *,
+    verify: bool = True,
+    copies: Path | None = None,
+    parts: Sequence[IndexPart] | None = None,
+    searched: bool = True,
 ) -> Generation:
     """Open a generation, perhaps with a folder of decoded copies that processes share.
 
     Args:
         parts: Where its shards are searched; then only tables and graph are read here.
+        searched: Open what searches now, so that it stays when the files are removed; else when it is asked for.
     """
     manifest = verify_generation(folder) if verify else read_generation_manifest(folder)
     tables = None if copies is None else TableCopies(copies, manifest.id)
     with _whole(manifest):
         chunks = ChunkStore(folder / CHUNKS_FOLDER, copies=tables)
         graph = Graph(folder / GRAPH_FOLDER, chunks.hashes, copies=tables) if (folder / GRAPH_FOLDER).is_dir() else None
-    searched = partial(_here, folder, manifest, len(chunks)) if parts is None else partial(_spread, manifest, parts)
-    return Generation(folder, manifest, chunks, graph, searched)
+    indexes = partial(_here, folder, manifest, len(chunks)) if parts is None else partial(_spread, manifest, parts)
+    generation = Generation(folder, manifest, chunks, graph, indexes)
+    if searched:
+        generation.open_searched()
+    return generation
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class GraphView:
         Raises:
             NothingPublishedError: Nothing is.
         """
-        generation = catalog.open_live(verify=False)
+        generation = catalog.open_live(searched=False)
         version = catalog.pointer().learned
         learned = None if version is None else catalog.learned.read(version).part(LearnedEdges)
         return cls(generation, resolve_relations(generation, catalog.relations(), learned or NO_EDGES), settings)

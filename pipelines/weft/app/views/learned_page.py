@@ -139,7 +139,7 @@ def live_page(catalog: Catalog, priors: Priors, *, version: str = LIVE, since: s
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
     nothing_live = catalog.pointer().generation is None
-    with nullcontext() if nothing_live else closing(catalog.open_live(verify=False)) as generation:
+    with nullcontext() if nothing_live else closing(catalog.open_live(searched=False)) as generation:
         return page_of(title, old, new, priors, hashes=hashes, names=partial(content_names, generation))
 
 

@@ -28,7 +28,7 @@ def list_triggers(options: CommonOptions, limit: Limit = 100) -> Result:
     """Every learned trigger, in force or on trial, and what it leads to; those that most people agree on first."""
     settings, catalog = options.opened()
     learned = sorted(_learned(catalog, settings), key=lambda each: (each.on_trial, -each.strength, each.term))
-    with closing(catalog.open_live(verify=False)) as generation:
+    with closing(catalog.open_live(searched=False)) as generation:
         names = content_names(generation, [each.content_hash for each in learned[:limit]])
     return rows(
         list(zip(learned, names, strict=False)),
