@@ -54,16 +54,16 @@ def readings_of(
 
 
 def weights_by_version(
-    catalog: Catalog, priors: Priors, known: VersionWeights | None = None
+    catalog: Catalog, priors: Priors, earlier: VersionWeights | None = None
 ) -> list[tuple[str, Reading]]:
     """Every weight in every scope that something was observed in by now: by the priors, in each learned version, live.
 
     The oldest first; of each a pair of the version and what is believed.
 
     Args:
-        known: What was read of versions before, by the same priors; they never change, and are kept there.
+        earlier: What was read of versions before, by the same priors; they never change, and are kept there.
     """
-    known = {} if known is None else known
+    earlier = {} if earlier is None else earlier
     live, _ = beliefs_of(catalog, priors, LIVE)
     scopes = tuple(
         scope
@@ -72,12 +72,12 @@ def weights_by_version(
     )
     rows = []
     for name in (PRIORS, *catalog.learned.versions()):
-        weights = known.get((name, scopes))
+        weights = earlier.get((name, scopes))
         if weights is None:
             weights = _weights(beliefs_of(catalog, priors, name)[0], priors, scopes)
         rows.append((name, weights))
-    known.clear()
-    known.update({(name, scopes): weights for name, weights in rows})
+    earlier.clear()
+    earlier.update({(name, scopes): weights for name, weights in rows})
     rows.append((LIVE, _weights(live, priors, scopes)))
     return [(name, each) for name, weights in rows for each in weights]
 
