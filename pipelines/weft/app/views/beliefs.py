@@ -54,7 +54,7 @@ def readings_of(
 
 
 def weights_by_version(
-    catalog: Catalog, priors: Priors, earlier: VersionWeights | None = None
+    catalog: Catalog, priors: Priors, live: Beliefs, earlier: VersionWeights
 ) -> list[tuple[str, Reading]]:
     """Every weight in every scope that something was observed in by now: by the priors, in each learned version, live.
 
@@ -63,8 +63,6 @@ def weights_by_version(
     Args:
         earlier: What was read of versions before, by the same priors; they never change, and are kept there.
     """
-    earlier = {} if earlier is None else earlier
-    live, _ = beliefs_of(catalog, priors, LIVE)
     scopes = tuple(
         scope
         for scope in live.scopes()

@@ -19,6 +19,7 @@ from weft.domain.documents import Domain
 from weft.domain.ids import ContentHash
 from weft.domain.ranking import ANY, Scope, Signal
 from weft.learning.beliefs import Beliefs
+from weft.learning.evidence import Evidence
 from weft.learning.priors import Priors
 from weft.learning.reading import BeliefChange, Reading, moves, path_of, read_all
 from weft.runtime.clock import stamp, system_clock
@@ -133,9 +134,11 @@ def page_of(
     return LearnedPage(title, f"{priors.interval.level:.0%}", sentences[:_SENTENCES], groups, lists, curves)
 
 
-def live_page(catalog: Catalog, priors: Priors, *, version: str = LIVE, since: str = PRIORS) -> LearnedPage:
-    """The page of one learned version, or of what is live, beside another, or the priors."""
-    (new, evidence), (old, _) = (beliefs_of(catalog, priors, each) for each in (version, since))
+def version_page(
+    catalog: Catalog, priors: Priors, read: tuple[Beliefs, Evidence], *, version: str = LIVE, since: str = PRIORS
+) -> LearnedPage:
+    """The page of one learned version, or of what is live, as `beliefs_of` reads it, beside another, or the priors."""
+    (new, evidence), (old, _) = read, beliefs_of(catalog, priors, since)
     hashes = sorted({ContentHash(key.content_hash) for key in evidence.usage if key.content_hash})
     title = f"{version}, beside {since} · {catalog.root} · {stamp(system_clock())}"
     nothing_live = catalog.pointer().generation is None

@@ -11,8 +11,8 @@ import typer
 from rich.table import Column
 
 from weft.app.tracking import tracking_of
-from weft.app.views.beliefs import LIVE, PRIORS, FamilyName, change_as_json, readings_of
-from weft.app.views.learned_page import live_page
+from weft.app.views.beliefs import LIVE, PRIORS, FamilyName, beliefs_of, change_as_json, readings_of
+from weft.app.views.learned_page import version_page
 from weft.catalog.catalog import Catalog
 from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, rows
@@ -125,7 +125,8 @@ def page(
 
 def write_page(catalog: Catalog, priors: Priors, out: Path, *, version: str = LIVE, since: str = PRIORS) -> None:
     """Write the page of one learned version, or of what is live, beside another, or the priors."""
-    shown = live_page(catalog, priors, version=version, since=since)
+    read = beliefs_of(catalog, priors, version)
+    shown = version_page(catalog, priors, read, version=version, since=since)
     out.write_text(shown.html(), encoding="utf-8")
 
 

@@ -13,9 +13,9 @@ from fastapi import Request
 from nicegui import ui
 from nicegui.element import Element
 
-from weft.app.views.beliefs import LIVE, weights_by_version
+from weft.app.views.beliefs import LIVE, beliefs_of, weights_by_version
 from weft.app.views.confidences import reliability_of
-from weft.app.views.learned_page import BeliefGroup, LearnedPage, Listed, live_page
+from weft.app.views.learned_page import BeliefGroup, LearnedPage, Listed, version_page
 from weft.consolidation.steps.recalibrate import Measured
 from weft.domain.ids import PRIORS_VERSION
 from weft.learning.reading import Reading
@@ -78,9 +78,10 @@ async def _fill(at: Visit, box: Element, scope: str) -> None:
 def _read(service: Service) -> _Values:
     catalog, priors = service.catalog, service.settings.priors
     weights: dict[str, dict[str, list[tuple[str, Reading]]]] = defaultdict(lambda: defaultdict(list))
-    for version, reading in weights_by_version(catalog, priors, service.weights):
+    live = beliefs_of(catalog, priors, LIVE)
+    for version, reading in weights_by_version(catalog, priors, live[0], service.weights):
         weights[reading.scope][reading.parameter].append((version, reading))
-    return _Values(live_page(catalog, priors), versions_of(catalog), weights, reliability_of(catalog, priors))
+    return _Values(version_page(catalog, priors, live), versions_of(catalog), weights, reliability_of(catalog, priors))
 
 
 def _in_short(page: LearnedPage) -> None:
