@@ -164,3 +164,7 @@ def test_a_file_is_explained_as_it_would_be_cut(tmp_path: Path, capsys: pytest.C
     assert "by its name (.py)" in shown
     assert "release" in shown
     assert not (tmp_path / "store").exists()
+    # Each of several documents has a table of its own.
+    chats = CORPUS / "chatgpt.json"
+    assert main(["index", "--explain-file", str(chats), "--store", str(tmp_path / "store")]) == 0
+    assert capsys.readouterr().out.count(" level  kind ") > 1

@@ -68,7 +68,9 @@ def cells(*texts: str) -> list[Text]:
 
 def table_of(columns: Sequence[str | Column], rows: Iterable[Sequence[str]], *, title: str | None = None) -> Table:
     """A table of texts as they are."""
-    table = Table(*columns, title=title, box=None)
+    # A column keeps the cells of its table.
+    own = [each.copy() if isinstance(each, Column) else each for each in columns]
+    table = Table(*own, title=title, box=None)
     for row in rows:
         table.add_row(*cells(*row))
     return table
