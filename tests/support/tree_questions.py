@@ -3,11 +3,11 @@
     python -m tests.support.tree_questions STORES FOLDER … [--set KEY=VALUE …]
 
 A question is a heading of at least two words with the title of its page, or the first sentence of what documents a
-function, where it stands once in the tree. It is answered by a result that has a line under that heading, or the line
-that defines the function; of notebooks and of HTML by any result of the page, whose lines are not those of the file.
-nDCG@10 is of the first such result. At most so many questions are drawn evenly of a tree. A reader keeps a piece that
-has at least twelve words, no line over 500 characters, letters and blanks for half of its characters, and a text that
-no other piece has. Time is the processor's, without what models take elsewhere.
+function, where it stands once in the tree. It is answered by a result that has a line under that heading, or of what
+documents and defines the function; of notebooks and of HTML by any result of the page, whose lines are not those of the
+file. nDCG@10 is of the first such result. At most so many questions are drawn evenly of a tree. A reader keeps a piece
+that has at least twelve words, no line over 500 characters, letters and blanks for half of its characters, and a text
+that no other piece has. Time is the processor's.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from rich.console import Console
@@ -34,7 +35,7 @@ from weft.domain.ranking import Query, RankedResult
 from weft.runtime.stages import HERE
 from weft.settings import load_settings
 
-QUESTIONS, PIECES, SHOWN = 60, 200, 10  # of a tree; results of a question
+QUESTIONS, PIECES, SHOWN = 120, 200, 10  # of a tree; results of a question
 WHOLE = {".html", ".ipynb"}
 UNDERLINE = re.compile(r"([=~^\-*\"'`#+])\1{3,}$")
 TAGGED = re.compile(r"<h([1-3])\b[^>]*>(.*?)</h\1>", re.DOTALL | re.IGNORECASE)
@@ -56,38 +57,53 @@ class Asked:
         return hit.uris[0] == self.uri and inside
 
 
-def headings(path: Path, text: str) -> Iterator[tuple[int, str]]:
-    """Headings of a file with their lines, from 1."""
-    lines = text.splitlines()
-    if path.suffix == ".ipynb":
-        for cell in json.loads(text).get("cells", []):
-            source = "".join(cell["source"]).splitlines() if cell["cell_type"] == "markdown" else []
-            yield from ((1, line.lstrip("# ")) for line in source if line.startswith("#"))
-    elif path.suffix == ".html":
-        for match in TAGGED.finditer(text):
-            yield 1, re.sub(r"<[^>]+>|¶|&[#\w]+;", "", match[2]).strip()
-    elif path.suffix == ".rst":
-        for at, line in enumerate(lines[1:], start=1):
-            if UNDERLINE.match(line) and lines[at - 1].strip() and len(line) >= len(lines[at - 1].rstrip()):
-                yield at, lines[at - 1].strip()
-    elif path.suffix == ".md":
-        fenced = False
-        for at, line in enumerate(lines, start=1):
-            fenced ^= line.lstrip().startswith(("```", "~~~"))
-            if not fenced and re.match(r"#{1,4} \S", line):
-                yield at, re.sub(r"\{#.*?\}|[`*]|\[(.*?)\]\(.*?\)", r"\1", line.lstrip("# ")).strip()
-    elif re.fullmatch(r"\.[1-8]", path.suffix):
-        for at, line in enumerate(lines, start=1):
-            if heading := re.match(r"\.S[HS] \"?(.*?)\"?$", line):
-                yield at, f"{path.stem} {heading[1].replace(chr(92), '').lower()}"
+def of_notebook(text: str) -> Iterator[tuple[int, str]]:
+    for cell in json.loads(text).get("cells", []):
+        source = "".join(cell["source"]).splitlines() if cell["cell_type"] == "markdown" else []
+        yield from ((1, line.lstrip("# ")) for line in source if line.startswith("#"))
 
 
-def documented(path: Path, text: str) -> Iterator[tuple[int, str]]:
-    """Lines that define functions, from 1, with the first sentence of what documents them."""
+def of_html(text: str) -> Iterator[tuple[int, str]]:
+    for match in TAGGED.finditer(text):
+        yield 1, re.sub(r"<[^>]+>|¶|&[#\w]+;", "", match[2]).strip()
+
+
+def of_rst(text: str) -> Iterator[tuple[int, str]]:
+    for at, (line, under) in enumerate(pairwise(text.splitlines()), start=1):
+        if UNDERLINE.match(under) and line.strip() and len(under) >= len(line.rstrip()):
+            yield at, line.strip()
+
+
+def of_markdown(text: str) -> Iterator[tuple[int, str]]:
+    fenced = False
+    for at, line in enumerate(text.splitlines(), start=1):
+        fenced ^= line.lstrip().startswith(("```", "~~~"))
+        if not fenced and re.match(r"#{1,4} \S", line):
+            yield at, re.sub(r"\{#.*?\}|[`*]|\[(.*?)\]\(.*?\)", r"\1", line.lstrip("# ")).strip()
+
+
+def of_manual(text: str) -> Iterator[tuple[int, str]]:
+    for at, line in enumerate(text.splitlines(), start=1):
+        if heading := re.match(r"\.S[HS] \"?(.*?)\"?$", line):
+            yield at, heading[1].replace("\\", "").lower()
+
+
+HEADINGS: Mapping[str, Callable[[str], Iterator[tuple[int, str]]]] = {
+    ".ipynb": of_notebook,
+    ".html": of_html,
+    ".rst": of_rst,
+    ".md": of_markdown,
+    **{f".{section}": of_manual for section in range(1, 9)},
+}
+"""By suffix what gives the headings of a text, with their lines from 1; of notebooks and HTML 1."""
+
+
+def documented(path: Path, text: str) -> Iterator[tuple[range, str]]:
+    """What documents functions, with its lines and those that define them, from 1."""
     if path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef) and (said := ast.get_docstring(node)):
-                yield node.lineno, said
+                yield range(node.lineno, node.body[0].lineno + 1), said
     elif path.suffix in {".go", ".ts", ".java"}:
         lines, above = text.splitlines(), list[str]()
         for at, line in enumerate(lines, start=1):
@@ -95,7 +111,7 @@ def documented(path: Path, text: str) -> Iterator[tuple[int, str]]:
                 above.append(comment[1])
                 continue
             if DEFINES.match(line) and above:
-                yield at, " ".join(above)
+                yield range(at - len(above), at + 1), " ".join(above)
             above = above if line.lstrip().startswith("@") else []
 
 
@@ -105,20 +121,21 @@ def questions_of(folder: Path) -> list[Asked]:
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         try:
             text = path.read_text("utf-8")
-            titled, defined = list(headings(path, text)), list(documented(path, text))
+            titled, defined = list(HEADINGS.get(path.suffix, lambda _: iter(()))(text)), list(documented(path, text))
         except (UnicodeDecodeError, SyntaxError, ValueError):
             continue
         uri, end = f"{folder.name}/{path.relative_to(folder)}", text.count("\n") + 2
         ends = [line for line, _ in titled[1:]] + [end]
         for (line, heading), after in zip(titled, ends, strict=False):
-            if len(heading.split()) > 1:
-                title = "" if heading == titled[0][1] else f"{titled[0][1]} "
+            if len(heading.split()) > 1 or HEADINGS.get(path.suffix) is of_manual:
+                title = path.stem if HEADINGS.get(path.suffix) is of_manual else titled[0][1]
+                title = "" if heading == title else f"{title} "
                 lines = None if path.suffix in WHOLE else range(line, after)
                 asked.append(Asked(f"{title}{heading}"[:200], uri, lines))
-        for line, said in defined:
+        for span, said in defined:
             sentence = re.split(r"(?<=[.!?])\s|\n\s*\n", said.strip())[0]
             if len(sentence.split()) > 3:
-                asked.append(Asked(" ".join(sentence.split())[:200], uri, range(line, line + 1)))
+                asked.append(Asked(" ".join(sentence.split())[:200], uri, span))
     times = Counter(each.text.casefold() for each in asked)
     once = [each for each in asked if times[each.text.casefold()] == 1]
     return [once[at * len(once) // QUESTIONS] for at in range(QUESTIONS)] if len(once) > QUESTIONS else once

@@ -71,6 +71,15 @@ def test_the_passage_under_the_heading_that_is_asked_for_is_shown() -> None:
     assert first.text == "standalone"
 
 
+def test_who_asks_by_a_heading_alone_is_shown_its_own_section() -> None:
+    """RET-11: sections in it name the heading as well, and more."""
+    own = a_passage("own", 0.74, "loading", "Loading", "Lazy loading")
+    inner = a_passage("inner", 0.80, "loading", "Loading", "Lazy loading", "Preventing it by raising")
+    for question, shown in (("Loading lazy loading", "own"), ("lazy loading and how to prevent it", "inner")):
+        (page,) = pages(own, inner, question=question)
+        assert page.text == shown
+
+
 def test_which_passage_is_shown_changes_no_page_s_score() -> None:
     """RET-11, ARC-7: the page stands where all its chunks put it, and a contribution says what the best one gives."""
     shown, plain = pages(*TOOL, question="uninstall the tool"), pages(*TOOL)

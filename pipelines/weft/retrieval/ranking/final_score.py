@@ -27,7 +27,7 @@ from weft.wording.questions import Question
 # Which passage of a document is shown: the best one, or one near it whose headings name what is asked for (RET-11).
 
 Named = Callable[[int, Ints], Floats]
-"""From a query's place in its batch and chunks, by place, to the share of it that the headings above each name."""
+"""From a query's place in its batch and chunks, by place, to how much of it the headings above each name."""
 
 _HELD = 16_384  # headings that are remembered, of whatever chunks: 5 MB
 
@@ -40,15 +40,25 @@ class Headings:
         self._words_of = lru_cache(_HELD)(_words_of)
 
     def named(self, contexts: Sequence[RankingContext]) -> Named:
-        """The share of each question's content words that the headings above chunks name, synonyms counted as one."""
+        """The share of each question's content words that the headings above chunks name, synonyms counted as one.
+
+        Of a question that is nothing but headings the share of theirs that it has is added: its own section is shown,
+        none of those in it.
+        """
         asked = [Question(each.plan.text).content for each in contexts]
 
         def named(query: int, places: Ints) -> Floats:
             own, above = asked[query], map(self._chunks.heading_path, places.tolist())
-            shares = [len(own & self._words_of(path)) / max(1, len(own)) if path else 0.0 for path in above]
+            shares = [_share(own, self._words_of(path)) for path in above]
             return np.array(shares, dtype=np.float64)
 
         return named
+
+
+def _share(own: frozenset[str], words: frozenset[str]) -> float:
+    if own and own <= words:
+        return 1.0 + len(own) / len(words)
+    return len(own & words) / max(1, len(own))
 
 
 def _words_of(path: tuple[str, ...]) -> frozenset[str]:
