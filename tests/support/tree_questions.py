@@ -121,7 +121,8 @@ def questions_of(folder: Path) -> list[Asked]:
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
         try:
             text = path.read_text("utf-8")
-            titled, defined = list(HEADINGS.get(path.suffix, lambda _: iter(()))(text)), list(documented(path, text))
+            heads = HEADINGS.get(path.suffix)
+            titled, defined = [] if heads is None else list(heads(text)), list(documented(path, text))
         except (UnicodeDecodeError, SyntaxError, ValueError):
             continue
         uri, end = f"{folder.name}/{path.relative_to(folder)}", text.count("\n") + 2
