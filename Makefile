@@ -111,7 +111,7 @@ LEADERS := tests/crash/test_broker_kill.py::test_what_was_acknowledged_counts_on
 .PHONY: long
 long: setup ## laws, references, hostile trees, odd requests and swaps at full length, in half an hour
 	$(BIN)/python -m pytest -m "not slow" --hypothesis-profile long tests/laws
-	$(BIN)/python -m pytest -m slow -s tests/laws tests/reference tests/integration tests/bench/test_event_to_effect.py \
+	$(BIN)/python -m pytest -m slow -s tests/laws tests/contracts tests/reference tests/integration tests/bench/test_event_to_effect.py \
 	  tests/bench/test_ivfpq_recall.py tests/bench/test_linear_time.py tests/unit $(LEADERS) $(addprefix --ignore=,$(HOSTS))
 
 HOSTS := $(PROCESSES)/test_two_hosts.py $(PROCESSES)/test_hosts_and_objects.py

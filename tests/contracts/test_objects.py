@@ -1,4 +1,5 @@
-"""One behaviour of every place that a store may be kept in: a folder, a memory, and S3 over HTTP (SCL-3)."""
+"""One behaviour of every place that a store may be kept in: a folder, a memory, and over HTTP S3, Google's XML API and
+Azure's emulator (SCL-2, SCL-3)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.azurite import Azurite, azurite
 from tests.support.s3 import S3Server, lost_answer, s3_server, slow_down, torn
 from weft.domain.errors import ConfigurationError, StoreError
 from weft.runtime.storage.objects import FolderObjects, Objects, objects_at
@@ -25,7 +27,23 @@ def s3() -> Iterator[S3Server]:
         yield server
 
 
-@pytest.fixture(params=["folder", "memory", "s3"])
+@pytest.fixture(scope="module")
+def google() -> Iterator[S3Server]:
+    with s3_server(google=True) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment().items():
+            patch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    with azurite(tmp_path_factory.mktemp("azurite")) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment().items():
+            patch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture(params=["folder", "memory", "s3", "google", pytest.param("azure", marks=pytest.mark.slow)])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     """Opens one and the same empty place, as another process would."""
     if request.param == "folder":
@@ -33,8 +51,9 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     if request.param == "memory":
         memory = RemoteObjects("memory://here")
         return lambda: memory
-    server: S3Server = request.getfixturevalue("s3")
-    url = f"s3://{server.bucket}/{secrets.token_hex(4)}/below"
+    server = request.getfixturevalue(request.param)
+    place = {"s3": "s3://", "google": "gs://", "azure": "az://"}[request.param] + server.bucket
+    url = f"{place}/{secrets.token_hex(4)}/below"
     return lambda: RemoteObjects(url)
 
 

@@ -53,3 +53,13 @@ def test_a_gpu_that_is_asked_for_and_missing_is_an_error(told: dict[str, Any]) -
     """SCL-15: before anything is made."""
     assert told["refused"].startswith("embedding.device: expected a GPU on the cluster that PyTorch can use")
     assert told["published"] is None
+
+
+def test_faiss_trains_and_adds_on_a_gpu_that_it_was_given(told: dict[str, Any]) -> None:
+    """SCL-15: once for all shards, and for each shard, by tasks that hold a GPU each; the manifest names the device."""
+    faiss = told["faiss"]
+    assert (faiss["kind"], faiss["device"]) == ("ivfpq", "cuda")
+    assert faiss["shards"] > 1
+    roles = [each["role"] for each in faiss["notes"]]
+    assert (roles.count("FAISS trains"), roles.count("FAISS adds")) == (1, faiss["shards"])
+    assert all(len(each["gpus"]) == 1 and each["seen"] == str(each["gpus"][0]) for each in faiss["notes"])

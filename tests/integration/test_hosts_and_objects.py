@@ -1,4 +1,4 @@
-"""SCL-2, SCL-4, SCL-14, SCL-16: hosts that share no disk, with sources and the store in S3."""
+"""SCL-2, SCL-4, SCL-12, SCL-14, SCL-16: hosts that share no disk, with sources and the store in S3."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ import pytest
 
 from tests.conftest import ROOT
 from tests.support.hosts import Host, Hosts, hosts_of, wait_until
-from tests.support.ingestion import WORDS, a_model, a_plan, a_tree
+from tests.support.ingestion import HELD, WORDS, HeldEncoder, a_model, a_plan, a_tree, write
 from tests.support.places import Place
+from tests.support.service import TEXTS
 from tests.support.updater_process import PARTITIONS
 from weft.catalog.catalog import Catalog
 from weft.feedback.run.partitions import UPDATERS
@@ -70,6 +71,13 @@ while True:
     print(json.dumps([now, time.time(), *[[ends[each], read.get(each.partition, 0)] for each in places]]), flush=True)
     time.sleep(0.2)
 """
+QUESTION = "yellow fruit that grows"
+ASK = """
+import sys, httpx
+answered = httpx.post("http://127.0.0.1:8000/v1/search", json={"text": sys.argv[1]}, timeout=60.0)
+print(answered.text)
+sys.exit(0 if answered.is_success else answered.text)
+"""
 SAME = """
 import sys
 from weft.catalog.catalog import Catalog
@@ -81,7 +89,7 @@ print(not one.is_empty and one == other)
 
 @dataclass(frozen=True)
 class Fleet:
-    """Three hosts with Ray on them, and an S3 on the first.
+    """Hosts with Ray on them, a CPU each, and an S3 on the first.
 
     Attributes:
         address: Where drivers join Ray.
@@ -119,8 +127,8 @@ class Fleet:
 
 
 @contextmanager
-def a_fleet() -> Iterator[Fleet]:
-    with hosts_of("alpha", "beta", "gamma") as hosts:
+def a_fleet(*further: str) -> Iterator[Fleet]:
+    with hosts_of("alpha", "beta", "gamma", *further) as hosts:
         alpha = hosts.hosts[0]
         environment = {
             "AWS_ENDPOINT_URL": f"http://{alpha.address}:{PORT}",
@@ -155,6 +163,82 @@ def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None
         assert any(line.startswith("PUT") and "/parts/" in line for line in requests), "no other host made a part"
         read = [list((host.own_disk / "weft" / "sources").rglob("module_*.py")) for host in fleet.others]
         assert any(read), "no other host read an object itself"
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_run_goes_on_when_a_host_is_lost(loss: str, tmp_path: Path) -> None:
+    """SCL-16: with all that it was at; the others make what one host makes."""
+    with a_fleet() as fleet:
+        tree = a_tree(tmp_path, files=FILES)
+        fleet.python("-c", PUT_ALL, fleet.bucket, tree)
+        beside = {host.name: host.own_disk / "weft" / "stores" for host in fleet.hosts.hosts}
+        for folder in beside.values():
+            a_model(folder)
+        for host in fleet.others:
+            (beside[host.name] / HeldEncoder.HOLDS).touch()
+        urls = (f"s3://{fleet.bucket}/sources/tree", f"s3://{fleet.bucket}/store")
+        run = fleet.start("run.log", "-m", "tests.support.ingest_process", "joined", *urls, fleet.address, HELD)
+
+        def at_work() -> list[Host]:
+            return [host for host in fleet.others if (beside[host.name] / HeldEncoder.AT_WORK).exists()]
+
+        wait_until(lambda: bool(at_work()) or run.poll() is not None)
+        lost = at_work()[0]
+        LOSSES[loss](lost)
+        for host in fleet.others:
+            if host is not lost:
+                (beside[host.name] / HeldEncoder.HOLDS).unlink()
+        log = fleet.hosts.folder / "run.log"
+        assert run.wait(300) == 0, log.read_text()[-3000:]
+        plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
+        alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
+        outcome = {"content_hash": alone.content_hash, "documents": alone.documents}
+        told = next(
+            line for line in log.read_text().splitlines() if line.startswith("{")
+        )  # Ray tells of the loss beside
+        assert json.loads(told) == outcome
+
+
+def test_searches_go_on_while_the_host_of_a_shard_is_cut_off() -> None:
+    """SCL-12, SCL-16: the shard is named in time; answers are whole again with the link, or by a replica elsewhere."""
+    with a_fleet("delta") as fleet:
+        for name, text in TEXTS.items():
+            write(fleet.hosts.folder / "texts" / name, text)
+        store = ("--store", f"s3://{fleet.bucket}/store")
+        small = ("--set", "extraction.enabled=false", "--set", "index.shard_contents=3")
+        fleet.python("-m", "weft", "index", "--local", "--source", fleet.hosts.folder / "texts", *store, *small)
+        patient = ("--set", "retrieval.budget_ms.searching=6000", "--set", f"cluster.address={fleet.address}")
+        fleet.python("-m", "jobs.serve", *store, "--shards", 2, *patient)
+
+        def ask() -> dict[str, Any]:
+            answer: dict[str, Any] = json.loads(fleet.python("-c", ASK, QUESTION))
+            return answer
+
+        def has(host: Host, what: str) -> bool:
+            return any(host.own_disk.glob(f"weft/stores/*/.searched/{what}/generations/*"))
+
+        def holder() -> tuple[str, Host]:
+            """A share of the shards, and the host that has it and nothing else."""
+            shares = [
+                (f"shard-{number}", host) for number in range(2) for host in fleet.others if has(host, f"{number}-of-2")
+            ]
+            return next((name, host) for name, host in shares if not has(host, "tables"))
+
+        whole = ask()
+        assert not whole["failed_shards"]
+        name, host = holder()
+        for mend in (lambda: host.link("up"), lambda: None):
+            host.link("down")
+            answer = ask()
+            assert list(answer["failed_shards"]) == [name]
+            assert "no reply within 2000 ms" in answer["failed_shards"][name]
+            assert answer["results"]
+            mend()
+            wait_until(lambda: not ask()["failed_shards"])
+            again = ask()["results"]
+            assert [each["content_hash"] for each in again] == [each["content_hash"] for each in whole["results"]]
+            scores = [each["score"] for each in whole["results"]]
+            assert [each["score"] for each in again] == pytest.approx(scores, rel=1e-5)  # texts grow older meanwhile
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -158,7 +158,8 @@ def test_a_submitted_job_serves(head: Head, tmp_path: Path, shards: str) -> None
                 assert time.monotonic() < deadline, "the new generation was not followed"
                 time.sleep(0.5)
     finally:
-        subprocess.run([BIN / "serve", "shutdown", "--yes"], env=environment, check=False, timeout=PATIENCE_S)
+        ending = [BIN / "serve", "shutdown", "--yes", "--address", head.dashboard]
+        subprocess.run(ending, env=environment, check=False, timeout=PATIENCE_S)
 
 
 def _first(client: httpx.Client, asked: Mapping[str, object]) -> str:

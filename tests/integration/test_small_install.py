@@ -87,21 +87,60 @@ def test_the_base_serves(store: Path) -> None:
         assert said.count(without) == 1, said
 
 
+def wheel_of(folder: Path) -> Path:
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, "--wheel-dir", str(folder), str(ROOT)], check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def environment_in(folder: Path) -> str:
+    """The Python of a new environment."""
+    venv.create(folder / "venv", with_pip=True)
+    return str(folder / "venv/bin/python")
+
+
+def installed(python: str, *arguments: str) -> str:
+    """What pip prints; skips where there is no index of packages."""
+    constraints = ("--constraint", str(ROOT / "infra/python/constraints.txt"))
+    install = [python, "-m", "pip", "install", "--quiet", *constraints, *arguments]
+    done = subprocess.run(install, capture_output=True, text=True, check=False)
+    if "No matching distribution" in done.stderr or "Failed to establish" in done.stderr:
+        pytest.skip(f"no index of packages: {done.stderr.strip().splitlines()[-1]}")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+IMPORTED = """
+from importlib.metadata import packages_distributions
+import faiss
+print(*packages_distributions()["faiss"], faiss.IndexFlatIP(4).d, faiss.get_num_gpus())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1_800)
+@pytest.mark.parametrize("extra", ["cpu", "gpu"])
+def test_an_extra_brings_one_build_of_faiss(extra: str, tmp_path: Path) -> None:
+    """OPS-8a, SCL-15: it resolves with all else; of what it brings one alone is imported as `faiss`, and it is."""
+    wheel, python = wheel_of(tmp_path), environment_in(tmp_path)
+    resolved = json.loads(installed(python, "--dry-run", "--report", "-", f"{wheel}[{extra}]"))["install"]
+    versions = {each["metadata"]["name"]: each["metadata"]["version"] for each in resolved}
+    assert [name for name in versions if name.startswith("faiss")] == [f"faiss-{extra}"]
+    needs = [name for name in versions if name.startswith(("faiss", "nvidia")) or name in {"numpy", "packaging"}]
+    installed(python, "--no-deps", *(f"{name}=={versions[name]}" for name in needs))
+    imported = subprocess.run([python, "-c", IMPORTED], capture_output=True, text=True, check=False)
+    shutil.rmtree(tmp_path / "venv")  # more than a gigabyte
+    assert imported.stdout.split() == [f"faiss-{extra}", "4", "0"], imported.stderr
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1_800)
 def test_the_wheel_alone_is_small_and_searches(store: Path, tmp_path: Path) -> None:
     """OPS-8a: at most 60 packages and 1.2 GB out of the index, none of those that extras bring; what is fetched once
     is fetched, and a store of another machine is searched."""
-    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*build, "--wheel-dir", str(tmp_path), str(ROOT)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = str(tmp_path / "venv/bin/python")
-    install = [python, "-m", "pip", "install", "--quiet", "--constraint", str(ROOT / "infra/python/constraints.txt")]
-    done = subprocess.run([*install, f"{wheel}[cpu]"], capture_output=True, text=True, check=False)
-    if "No matching distribution" in done.stderr or "Failed to establish" in done.stderr:
-        pytest.skip(f"no index of packages: {done.stderr.strip().splitlines()[-1]}")
-    assert done.returncode == 0, done.stderr
+    wheel, python = wheel_of(tmp_path), environment_in(tmp_path)
+    installed(python, f"{wheel}[cpu]")
 
     listed = json.loads(subprocess.check_output([python, "-m", "pip", "list", "--format", "json"]))
     names = {each["name"].lower() for each in listed} - {"pip", "setuptools"}

@@ -31,6 +31,7 @@ COUNTED = "tests.support.ingestion:CountedEncoder"
 SLOW = "tests.support.ingestion:SlowEncoder"
 TWO_HOSTS = "tests.support.ingestion:TwoHostsEncoder"
 FULL_DISK = "tests.support.ingestion:FullDiskEncoder"
+HELD = "tests.support.ingestion:HeldEncoder"
 KILLED_ONCE = "tests.support.ingestion:KilledOnceEncoder"
 KILLED = "tests.support.ingestion:KilledEncoder"
 TOPICS = ("lock", "queue", "parser", "socket", "index", "token", "cache", "thread")
@@ -89,6 +90,22 @@ class SlowEncoder(WordEncoder):
 
     def encode(self, texts: Sequence[str]) -> np.ndarray:
         time.sleep(0.05)
+        return super().encode(texts)
+
+
+class HeldEncoder(WordEncoder):
+    """Leaves a mark beside the model when it is at work, and does not go on while there is another mark."""
+
+    AT_WORK, HOLDS = "at-work", "holds"
+
+    def __init__(self, settings: EmbeddingSettings) -> None:
+        super().__init__(settings)
+        self._beside = Path(settings.model).parent
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        (self._beside / self.AT_WORK).touch()
+        while (self._beside / self.HOLDS).exists():
+            time.sleep(0.05)
         return super().encode(texts)
 
 

@@ -1,6 +1,7 @@
 """Runs of ingestion on a cluster of two logical GPUs, in a process of its own: who held which, as JSON (SCL-15).
 
-Ray deals logical GPUs out as it does real ones; PyTorch finds none behind them.
+Ray deals logical GPUs out as it does real ones; PyTorch finds none behind them. FAISS's build for processors does what
+its build for GPUs would do there.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import json
 import os
 import sys
 import time
-import uuid
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import ray
 
-from tests.support.ingestion import CapitalExtractor, WordEncoder, a_plan, a_tree
+from tests.support.gpu_faiss import HELD, note
+from tests.support.ingestion import WORDS, CapitalExtractor, WordEncoder, a_plan, a_tree
 from weft.catalog.catalog import Catalog
 from weft.domain.chunks import Mention
 from weft.domain.errors import ModelUnavailableError
@@ -30,20 +31,6 @@ from weft.ingestion.sizing import sizes_in_force
 from weft.ingestion.stages.reuse import DocumentKeys
 from weft.ingestion.units import pack
 from weft.runtime.ray.stages import ON_CLUSTER
-
-HELD = "WEFT_TEST_HELD"
-"""The folder where models note what they hold."""
-
-
-def note(role: str) -> None:
-    """Write down which GPUs the actor at hand was given, and which a library would see."""
-    held = {
-        "role": role,
-        "gpus": ray.get_gpu_ids(),
-        "seen": os.environ.get("CUDA_VISIBLE_DEVICES"),
-        "actor": ray.get_runtime_context().get_actor_id(),
-    }
-    Path(os.environ[HELD], uuid.uuid4().hex).write_text(json.dumps(held), "utf-8")
 
 
 class NotingEncoder(WordEncoder):
@@ -97,7 +84,9 @@ def main(folder: Path) -> None:
     held = folder / "held"
     held.mkdir()
     os.environ[HELD] = str(held)
-    ray.init(address="local", num_cpus=6, num_gpus=2, log_to_driver=False, include_dashboard=False)
+    hook = {"worker_process_setup_hook": "tests.support.gpu_faiss.give_gpus"}
+    logical = {"num_cpus": 6, "num_gpus": 2, "include_dashboard": False}
+    ray.init(address="local", log_to_driver=False, runtime_env=hook, **logical)
     source, told = a_tree(folder, files=24), {}
     parts = folder / "parts"
     parts.mkdir()
@@ -113,7 +102,20 @@ def main(folder: Path) -> None:
     except ModelUnavailableError as error:
         told["refused"] = str(error)
     told["published"] = Catalog(wanted.store).pointer().generation
+    told["faiss"] = indexed(folder, held)
     sys.stdout.write(json.dumps(told))
+
+
+def indexed(folder: Path, held: Path) -> dict[str, Any]:
+    """What a run over enough contents for IVF-PQ, in two shards, came to, and what FAISS noted."""
+    before = set(held.iterdir())
+    many = ("index.vectors.exact_below=100", "index.vectors.target_recall=0.1", "index.shard_contents=500")
+    plan = a_plan(a_tree(folder / "many", files=260), folder / "indexed", *many, encoder=WORDS)
+    outcome = ingest(plan, Catalog(plan.store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
+    manifest = Catalog(plan.store).verify(outcome.generation)
+    notes = [json.loads(path.read_text("utf-8")) for path in set(held.iterdir()) - before]
+    (dense,) = manifest.dense.values()
+    return {"notes": notes, "shards": len(manifest.shards), "kind": dense.kind, "device": dense.device}
 
 
 if __name__ == "__main__":

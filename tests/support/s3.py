@@ -1,8 +1,12 @@
-"""A real S3 server over HTTP (moto), and before it what goes wrong on the way to one (SCL-3)."""
+"""A real S3 server over HTTP (moto), and before it what goes wrong on the way to one (SCL-3).
+
+Google's XML API is that of S3, but for names of headers and conditions by generation: it is served from the same.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import secrets
 import socket
 import sys
@@ -20,6 +24,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 Fault = Callable[["S3Server", dict[str, Any], Callable[[], list[bytes]]], list[bytes]]
 REGION = "us-east-1"
+_NUMBERS = itertools.count(1)
 
 
 @dataclass
@@ -29,21 +34,26 @@ class S3Server:
     Attributes:
         faults: What the next requests meet, by method, the first one first.
         late: Whether lists show what was there when this was set, and not what came since.
+        google: Whether it speaks as Google Cloud Storage does.
     """
 
     endpoint: str = ""
     bucket: str = field(default_factory=lambda: f"weft-{secrets.token_hex(6)}")  # moto keeps buckets of a process
     faults: dict[str, list[Fault]] = field(default_factory=dict)
     late: bool = False
+    google: bool = False
     requests: list[tuple[str, str]] = field(default_factory=list)
     _lists: dict[str, list[bytes]] = field(default_factory=dict)
+    _generations: dict[str, int] = field(default_factory=dict)
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
         self._app = DomainDispatcherApplication(create_backend_app)
 
     def environment(self) -> dict[str, str]:
-        """What a client of S3 reads to find it."""
+        """What a client reads to find it."""
+        if self.google:
+            return {"GOOGLE_BASE_URL": self.endpoint, "GOOGLE_BEARER_TOKEN": "anyone", "GOOGLE_ALLOW_HTTP": "true"}
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ALLOW_HTTP": "true",
@@ -71,6 +81,8 @@ class S3Server:
         method = environ["REQUEST_METHOD"]
         with self._lock:
             self.requests.append((method, environ["PATH_INFO"]))
+            if self.google:
+                return self._as_google(environ, start)
             faults = self.faults.get(method)
             if faults:
                 fault = faults.pop(0)
@@ -86,6 +98,30 @@ class S3Server:
             if method == "GET" and "list-type" in environ.get("QUERY_STRING", ""):
                 return self._listed(environ, start)
             return list(self._app(environ, start))
+
+    def _as_google(self, environ: dict[str, Any], start: Any) -> list[bytes]:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        environ["HTTP_AUTHORIZATION"] = f"AWS4-HMAC-SHA256 Credential=anyone/20260101/{REGION}/s3/aws4_request"
+        asked = environ["QUERY_STRING"]
+        environ["RAW_URI"] = environ["REQUEST_URI"] = f"{path}?{asked}" if asked else path  # moto takes "-" plain
+        condition = environ.pop("HTTP_X_GOOG_IF_GENERATION_MATCH", None)
+        if condition is not None and int(condition) != self._generations.get(path, 0):
+            start("412 Precondition Failed", [("Content-Length", "0")])
+            return []
+        for name in [name for name in environ if name.startswith("HTTP_X_GOOG_")]:
+            environ[name.replace("_GOOG_", "_AMZ_")] = environ.pop(name)
+        whole = "partNumber" not in asked and not asked.startswith("uploads")
+
+        def answered(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
+            if status.startswith("2") and whole and method in {"PUT", "POST"}:
+                self._generations[path] = next(_NUMBERS)
+            elif method == "DELETE":
+                self._generations.pop(path, None)
+            generation = ("x-goog-generation", str(self._generations.get(path, 0)))
+            own = [(name.lower().replace("x-amz-", "x-goog-"), value) for name, value in headers]
+            return start(status, [*own, generation], *rest)
+
+        return list(self._app(environ, answered))
 
     def _listed(self, environ: dict[str, Any], start: Any) -> list[bytes]:
         query = environ["QUERY_STRING"]
@@ -131,7 +167,7 @@ class _Quiet(WSGIRequestHandler):
 
 
 @contextlib.contextmanager
-def s3_server(host: str = "127.0.0.1", port: int = 0) -> Iterator[S3Server]:
+def s3_server(host: str = "127.0.0.1", port: int = 0, *, google: bool = False) -> Iterator[S3Server]:
     """A server with an empty bucket."""
     served = S3Server()
     server = make_server(host, port, served, threaded=True, request_handler=_Quiet)
@@ -140,6 +176,7 @@ def s3_server(host: str = "127.0.0.1", port: int = 0) -> Iterator[S3Server]:
     thread.start()
     try:
         served.client().create_bucket(Bucket=served.bucket)
+        served.google = google
         yield served
     finally:
         server.shutdown()

@@ -60,13 +60,13 @@ class Served:
         return self.process.wait(60)
 
 
-def small_store(folder: Path, texts: Mapping[str, str] = TEXTS) -> Path:
+def small_store(folder: Path, texts: Mapping[str, str] = TEXTS, *assignments: str) -> Path:
     """A store in which texts are live."""
     for name, text in texts.items():
         path = folder / "texts" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    weft.index([folder / "texts"], folder / "store", assignments=["extraction.enabled=false"])
+    weft.index([folder / "texts"], folder / "store", assignments=["extraction.enabled=false", *assignments])
     return folder / "store"
 
 

@@ -237,6 +237,7 @@ class GenerationBuilder:
         *,
         base: Path | None = None,  # the generation that unchanged vectors and trained quantisers are taken from
         retrained: bool = False,  # quantisers are trained anew
+        on_gpus: MapTasks | None = None,  # runs tasks that hold a GPU each, of which FAISS makes use
     ) -> Manifest:
         """Index the merged tables and write the manifest last."""
         before = None if base is None else read_generation_manifest(base)
@@ -247,7 +248,7 @@ class GenerationBuilder:
         impacts = self._impacts(shards, facts, before)
         revised = self._map(write_revisions, [self._revision_task()])
         dense = {
-            name: self._dense(shards, name, encoding, before, retrained=retrained)
+            name: self._dense(shards, name, encoding, before, retrained=retrained, on_gpus=on_gpus)
             for name, encoding in merged.encoders.items()
         }
         task = GraphTask(self._staging, dense, self._settings.graph, self._settings.merge, self._earlier)
@@ -286,7 +287,14 @@ class GenerationBuilder:
         return RevisionTask(self._staging, self._earlier, made_at, self._work, own.revisions, own.merge)
 
     def _dense(
-        self, shards: Sequence[_Shard], encoder: str, encoding: Encoding, before: Manifest | None, *, retrained: bool
+        self,
+        shards: Sequence[_Shard],
+        encoder: str,
+        encoding: Encoding,
+        before: Manifest | None,
+        *,
+        retrained: bool,
+        on_gpus: MapTasks | None,
     ) -> DenseFacts:
         """Gather and index the vectors of one encoder in all shards."""
         settings, name = self._settings.vectors, encoder_folder(encoder)
@@ -320,7 +328,7 @@ class GenerationBuilder:
                     if task.same is not None
                 },
             )
-        facts = index_vectors(folders, settings, trained=trained, run=self._map)
+        facts = index_vectors(folders, settings, trained=trained, run=self._map, on_gpus=on_gpus)
         isolated = [IsolationTask(folders, shard.number, settings.isolation) for shard in shards]
         _await(self._map(isolate, isolated))
         token_bytes = sum(one.token_bytes for one in gathered) / rows

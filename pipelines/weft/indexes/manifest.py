@@ -81,6 +81,7 @@ class DenseFacts(BaseModel):
     # share of the contents that were there when the quantisers were trained, as if those that went since had been
     # drawn evenly; 1 for exact search
     trained_on: float = 1.0
+    device: Literal["cpu", "cuda"] = "cpu"  # that trained and filled FAISS's index
     # what decided the vectors besides their texts; vectors made otherwise are never mixed with them
     made_with: str = ""
     token_bytes: float = 0.0  # stored for the token embeddings of a content on average; 0 where none are kept

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ import pyarrow as pa
 from weft.catalog.catalog import Catalog
 from weft.embedding.tokens import load_token_counter
 from weft.indexes.builder import GenerationBuilder
+from weft.indexes.dense.vectors import has_gpu
 from weft.indexes.graph.graph import unmet_relations
 from weft.indexes.manifest import seal_with
+from weft.indexes.shards import MapTasks
 from weft.indexes.text.jvm import java_class
 from weft.ingestion.plan import (
     IndexPlan,
@@ -140,7 +143,8 @@ def ingest(
             reporter.enter("building indexes")
             if not plan.by_words:
                 list(at_home.tasks(write_questions, [staged]))
-            builder.index(merged, facts, base=base.folder, retrained=plan.retrained)
+            on_gpus = _on_gpus(at_home)
+            builder.index(merged, facts, base=base.folder, retrained=plan.retrained, on_gpus=on_gpus)
             reporter.enter("telling answers from gaps")
             seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, at_home))
             reporter.enter("publishing")
@@ -161,7 +165,16 @@ def ingest(
 def _at_home(executor: Executor) -> Executor:
     """Where a generation is built that other hosts fetch when it is published: on this one, whose disk it lies on."""
     others = executor.on_other_hosts(lambda: None)
-    return replace(executor, tasks=in_threads(len(os.sched_getaffinity(0))).tasks) if others else executor
+    # Here nobody deals GPUs out, so none is taken.
+    return (
+        replace(executor, tasks=in_threads(len(os.sched_getaffinity(0))).tasks, gpus=lambda: 0) if others else executor
+    )
+
+
+def _on_gpus(executor: Executor) -> MapTasks | None:
+    """Runs tasks that hold a GPU each, where FAISS computes on GPUs (SCL-15)."""
+    tasks = partial(executor.tasks, gpus=1.0)
+    return tasks if executor.gpus() != 0 and all(tasks(has_gpu, [None])) else None
 
 
 def are_many(plan: IndexPlan, items: Sequence[SourceItem]) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from contextlib import ExitStack
 from typing import Any
 
@@ -19,10 +20,10 @@ from fastapi import FastAPI
 from ray import serve
 from ray.serve import Application
 
-from weft.domain.errors import ConfigurationError
+from weft.domain.errors import ConfigurationError, StoreError
 from weft.service.application import create_application
 from weft.service.run import DRAIN_S, LOOPBACK, opened_service
-from weft.service.shards import NAME, shard_deployments
+from weft.service.shards import LOOK_S, NAME, OPEN_S, shard_deployments
 from weft.service.tokens import ENVIRONMENT, TokenSet
 from weft.settings import Settings, load_settings, require_store
 
@@ -44,6 +45,10 @@ class ServedStore:
 
     def __serve_build_asgi_app__(self) -> FastAPI:
         return create_application(self._service)
+
+    def trouble(self) -> str | None:
+        """Why it answers no searches yet; None where it does."""
+        return self._service.searches.trouble
 
     def check_health(self) -> None:
         """Ray replaces the replica where this raises: a search process that does not come back is a reason to."""
@@ -77,6 +82,7 @@ def run(
 
     Raises:
         ConfigurationError: It is to listen to others than this machine, and there are no tokens.
+        StoreError: It answers no searches within the time that opening a generation may take.
     """
     if not tokens and host not in LOOPBACK:
         raise ConfigurationError(
@@ -85,7 +91,12 @@ def run(
         )
     serve.start(http_options={"host": host, "port": port, "request_timeout_s": settings.serve.timeout_s * 2.0})
     bound = deployment(settings, replicas=replicas, tokens=tokens, reports=reports, shards=shards)
-    serve.run(bound, name=NAME, route_prefix="/")
+    served = serve.run(bound, name=NAME, route_prefix="/")
+    until = time.monotonic() + OPEN_S
+    while troubles := [each for each in served.broadcast("trouble").results(timeout_s=OPEN_S) if each is not None]:
+        if time.monotonic() > until:
+            raise StoreError(f"expected searches to be answered within {OPEN_S:g} s, found: {troubles[0]}")
+        time.sleep(LOOK_S)
 
 
 def application(arguments: dict[str, Any]) -> Application:

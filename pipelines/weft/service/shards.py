@@ -46,8 +46,11 @@ PAUSE_S = 1.0
 OPEN_S = 600.0
 """Within which a root that has nothing yet expects all shares to be open."""
 
-_LOOK_S = 0.2  # between looks at whether they are
+LOOK_S = 0.2
+"""Between looks at whether they are."""
+
 _CONTROL_S, _OPENING_S = 2.0, 30.0  # for replicas to say whether they have a generation, and one what is known of it
+_FETCH_S = 0.2  # that is left for a reply which came while another one was waited for to the last
 _REPLIES = 3  # for which a channel has time: words take two
 _AT_ONCE = 32  # calls that wait in a replica; more go to another one
 
@@ -134,7 +137,8 @@ class RemotePart:
         def reply() -> Any:
             while True:
                 try:
-                    return replies[-1].result(timeout_s=max(0.0, started + self._limit_s - time.monotonic()))
+                    left_s = started + self._limit_s - time.monotonic()
+                    return replies[-1].result(timeout_s=max(_FETCH_S, left_s))
                 except (ActorDiedError, ActorUnavailableError) as error:
                     if time.monotonic() - started > self._limit_s:
                         raise self._failed(f"no replica within {self._limit_s * 1000.0:g} ms") from error
@@ -173,6 +177,7 @@ class ServedShards:
         names = [shard_name(number) for number in range(count)]
         self._handles = {name: serve.get_deployment_handle(name, application) for name in names}
         self._ready: set[GenerationId] = set()
+        self._logged: set[tuple[str, GenerationId]] = set()  # what could not be opened, which is said once
 
     def holds(self, generation: GenerationId) -> bool:
         """Whether every replica has it open; those that have not begin to."""
@@ -189,7 +194,7 @@ class ServedShards:
                 raise StoreError(
                     f"expected shards of {manifest.id} to be open within {OPEN_S:g} s, found some that are not"
                 )
-            time.sleep(_LOOK_S)
+            time.sleep(LOOK_S)
         count = len(self._handles)
         rows = {name: Share(number, count).rows(manifest) for number, name in enumerate(self._handles)}
         return [
@@ -208,8 +213,9 @@ class ServedShards:
         # One that has died is replaced by one that opens what is live before it is asked.
         living = [each for each in replies if not isinstance(each, ActorDiedError)]
         for each in living:
-            if isinstance(each, Exception):
+            if isinstance(each, Exception) and (name, generation) not in self._logged:
                 log.warning("%s cannot open %s: %s", name, generation, getattr(each, "cause", each))
+                self._logged.add((name, generation))
         return bool(living) and all(each is True for each in living)
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,36 @@ def test_a_file_that_differs_from_its_manifest_is_not_served(host: Host) -> None
     with pytest.raises(CorruptionError, match="expected sha256"):
         b.folder_of(GenerationId("g1"))
     assert not list((b.root / "generations").glob("g1"))
+
+
+def test_what_is_damaged_is_fetched_again_ever_more_rarely(
+    host: Host, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SCL-4, SCL-12: each wait is twice the last one, up to a bound, and the log says so once; mended, it is opened."""
+    a, b = Catalog(host("a")), Catalog(host("b"))
+    publish(a, "g1")
+    objects, now, fetched_at = objects_of(host("a")), [0.0], list[float]()
+    (key,) = [each.key for each in objects.list("generations/") if each.key.endswith(".npy")]
+    objects.put(key, b"other")
+    real = type(objects)
+    fetch = real.fetch
+
+    def noting(self: Objects, name: str, path: Path) -> bool:
+        fetched_at.extend([now[0]] if name == key else [])
+        return fetch(self, name, path)
+
+    monkeypatch.setattr(real, "fetch", noting)
+    monkeypatch.setattr(working_copy.time, "monotonic", lambda: now[0])
+    while now[0] < 1_500.0:
+        with pytest.raises(CorruptionError, match="expected sha256"):
+            b.folder_of(GenerationId("g1"))
+        now[0] += 1.0
+    waits = [later - earlier for earlier, later in pairwise(fetched_at)]
+    assert waits == [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 300.0, 300.0, 300.0]
+    assert caplog.text.count("fetched again") == 1
+    objects.put(key, b"g1")
+    now[0] += working_copy.DAMAGED_MOST_S
+    assert b.verify(GenerationId("g1")).id == "g1"
 
 
 def test_what_was_rewritten_is_dropped_everywhere(host: Host) -> None:

@@ -27,7 +27,9 @@ def sizes_table(manifest: Manifest, domains: Collection[str]) -> Table:
     table = Table("what", "value", box=None, show_header=False)
     for role, model in manifest.models.items():
         name = model.partition("@")[0]
-        how = [manifest.precisions.get(name, ""), manifest.devices.get(name, "")]
+        dense = manifest.dense.get(name)
+        faiss = f"FAISS on {dense.device}" if dense is not None and dense.kind == "ivfpq" else ""
+        how = [manifest.precisions.get(name, ""), manifest.devices.get(name, ""), faiss]
         table.add_row(role, " ".join([name, *filter(None, how)]))
     for domain, sizes in sorted(manifest.facts.get(SIZING, {}).items()):
         if domain in domains:

@@ -29,6 +29,7 @@ from weft.indexes.shards import MapTasks, Stacked, stacked, take_over
 VECTORS_FILE = "vectors.npy"
 FAISS_FILE = "index.faiss"
 _CODES = 256  # of one byte: training them takes as many vectors at least
+_GPU_CODES = frozenset({1, 2, 3, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96})  # bytes of code that a GPU takes
 _CODE_BITS = 8  # one byte per code: the only width FAISS scans with its fast tables
 
 
@@ -278,6 +279,7 @@ class VectorTask:
     trained: TrainedIndex | None
     codes: int = 0  # bytes of code per vector, of quantisers trained here; 0 of those that were trained before
     shard: int = 0  # whose vectors are added
+    on_gpu: bool = False  # whether a GPU trains and fills
 
     @property
     def quantisers(self) -> Path:
@@ -286,13 +288,22 @@ class VectorTask:
 
 
 def index_vectors(
-    folders: Sequence[Path], settings: VectorSettings, *, trained: TrainedIndex | None = None, run: MapTasks = map
+    folders: Sequence[Path],
+    settings: VectorSettings,
+    *,
+    trained: TrainedIndex | None = None,
+    run: MapTasks = map,
+    on_gpus: MapTasks | None = None,
 ) -> DenseFacts:
     """Index the vectors in the folders of shards: above the exact limit with indexes that reach the target recall.
 
     All shards have the same quantisers, trained on an even sample over all rows (SCL-7), and are filled side by side.
     Refine factor and probes are raised until the measured recall reaches the target, then finer codes are trained; else
     search stays exact.
+
+    Args:
+        on_gpus: Runs tasks that hold a GPU each, of which FAISS makes use: these train and fill (SCL-15). Their bits
+            need not be those of a CPU. None where there is no such GPU.
     """
     shapes = [np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False).shape for folder in folders]
     count, dimension = sum(shape[0] for shape in shapes), shapes[0][1]
@@ -301,10 +312,10 @@ def index_vectors(
         return exact
     # Cheap to costly, and the first that reaches the target is taken: what it costs to search is decided here, once.
     for codes in [*([0] if trained else []), *_code_sizes(count, dimension, settings)]:
-        task = VectorTask(tuple(folders), settings, trained, codes)
-        if not all(run(_train, [task])):
+        task = VectorTask(tuple(folders), settings, trained, codes, on_gpu=on_gpus is not None)
+        if not all((on_gpus or run)(_train, [task])):
             continue
-        for _ in run(_fill, [replace(task, shard=shard) for shard in range(len(folders))]):
+        for _ in (on_gpus or run)(_fill, [replace(task, shard=shard) for shard in range(len(folders))]):
             pass
         (facts,) = run(_tuned, [task])
         task.quantisers.unlink()
@@ -319,7 +330,7 @@ def _train(task: VectorTask) -> bool:
     """Write the trained index without any vector; whether there is one: a corpus may have outgrown what it has."""
     stored = _stored_in(task.folders)
     with _all_threads():
-        index = _trained(stored, task.codes) if task.codes else _inherited(task.trained, stored)
+        index = _trained(stored, task) if task.codes else _inherited(task.trained, stored)
     if index is not None:
         faiss.write_index(index, str(task.quantisers))
     return index is not None
@@ -331,12 +342,12 @@ def _fill(task: VectorTask) -> None:
     if task.trained and not task.codes and (same := task.trained.filled.get(folder)):
         take_over(same.parent, folder, [same.name])
         return
-    index: Any = faiss.read_index(str(task.quantisers))
+    index = _placed(faiss.read_index(str(task.quantisers)), task)
     stored = _stored_in([folder])
     with _all_threads():
         for start in range(0, len(stored), _ADD_ROWS):
             index.add(_unit(stored[start : start + _ADD_ROWS]))
-    faiss.write_index(index, str(folder / FAISS_FILE))
+    faiss.write_index(_on_cpu(index), str(folder / FAISS_FILE))
 
 
 def _tuned(task: VectorTask) -> DenseFacts | None:
@@ -352,8 +363,31 @@ def _tuned(task: VectorTask) -> DenseFacts | None:
             neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
             recall = _recall(neighbours, truth)
             if recall >= task.settings.target_recall + TUNING.recall_margin:
-                return facts.model_copy(update={"recall": recall, "trained_on": share})
+                device = "cuda" if _takes_gpu(task, facts.codes) else "cpu"
+                return facts.model_copy(update={"recall": recall, "trained_on": share, "device": device})
     return None
+
+
+def has_gpu(_: object = None) -> bool:
+    """Whether this process has a GPU that FAISS computes on: its build for GPUs is installed, and finds one."""
+    return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
+
+
+def _takes_gpu(task: VectorTask, codes: int) -> bool:
+    return task.on_gpu and codes in _GPU_CODES
+
+
+def _placed(index: Any, task: VectorTask) -> Any:
+    """An index where it is trained and filled: on the GPU that the process holds, unless that takes no such codes."""
+    if not _takes_gpu(task, index.pq.M):
+        return index
+    options = faiss.GpuClonerOptions()
+    options.useFloat16 = True  # of tables for searches, which nothing uses: those of more codes fit into its memory
+    return faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, index, options)
+
+
+def _on_cpu(index: Any) -> Any:
+    return index if isinstance(index, faiss.IndexIVFPQ) else faiss.index_gpu_to_cpu(index)
 
 
 @contextmanager
@@ -423,18 +457,18 @@ def _inherited(trained: TrainedIndex | None, stored: Any) -> Any | None:
     return index
 
 
-def _trained(stored: Any, codes: int) -> Any:
-    lists = _lists(len(stored))
-    index = faiss.IndexIVFPQ(
-        faiss.IndexFlatIP(stored.shape[1]), stored.shape[1], lists, codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT
-    )
+def _trained(stored: Any, task: VectorTask) -> Any:
+    lists, dimension = _lists(len(stored)), stored.shape[1]
+    centres = faiss.IndexFlatIP(dimension)
+    own = faiss.IndexIVFPQ(centres, dimension, lists, task.codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT)
+    index = _placed(own, task)
     for clustering in (index.cp, index.pq.cp):
         clustering.seed = TUNING.seed
         clustering.niter = TUNING.training_rounds
         clustering.min_points_per_centroid = 1
     index.pq.cp.max_points_per_centroid = TUNING.training_points_per_code
     index.train(_unit(stored[evenly_spaced(len(stored), lists * TUNING.training_points_per_list)]))
-    return index
+    return _on_cpu(index)
 
 
 _ADD_ROWS = 65_536  # rows turned to float32 at once while adding: bounds memory, changes nothing else

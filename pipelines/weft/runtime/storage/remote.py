@@ -6,6 +6,7 @@ and whoever is told that another came first, or nothing, looks whether that othe
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -50,7 +51,7 @@ class RemoteObjects:
     def get(self, key: str) -> StoredObject | None:
         """See `Objects`."""
         there = self._read(key)
-        return None if there is None else StoredObject(there[0], there[1])
+        return None if there is None else StoredObject(*there[:2])
 
     def fetch(self, key: str, path: Path) -> bool:
         """See `Objects`."""
@@ -74,7 +75,7 @@ class RemoteObjects:
 
     def swap(self, key: str, data: bytes, tag: str | None) -> str | None:
         """See `Objects`."""
-        return self._conditional(key, data, "create" if tag is None else {"e_tag": tag})
+        return self._conditional(key, data, "create" if tag is None else json.loads(tag))
 
     def delete(self, keys: Iterable[str]) -> None:
         """See `Objects`."""
@@ -100,7 +101,7 @@ class RemoteObjects:
         with self._named(key):
             try:
                 there = obstore.get(self._store, key)
-                return bytes(there.bytes()), there.meta["e_tag"] or "", dict(there.attributes)
+                return bytes(there.bytes()), _tag_of(there.meta), dict(there.attributes)
             except FileNotFoundError:
                 return None
 
@@ -112,7 +113,7 @@ class RemoteObjects:
                 try:
                     named = {_WRITER: writer}
                     result = obstore.put(self._store, key, data, mode=mode, attributes=named, use_multipart=False)
-                    return str(result["e_tag"])
+                    return _tag_of(result)
                 except was_first:
                     is_decided = True
                 except exceptions.GenericError:  # no answer: it may have been written
@@ -136,6 +137,11 @@ class RemoteObjects:
             stated = _STATED.search(text)  # by S3 and what speaks as it does; the client's own words take lines
             reason = f"{stated[1]}: {stated[2].rstrip('.')}" if stated else next(iter(text.splitlines()), "")
             raise StoreError(f"{self.url}: expected to read and write {key}, found: {reason}: {_HELP}") from error
+
+
+def _tag_of(written: Mapping[str, Any]) -> str:
+    """What names one state of an object: S3 and Azure compare its e-tag, Google its version."""
+    return json.dumps({name: written[name] for name in ("e_tag", "version") if written.get(name)})
 
 
 _STATED = re.compile(r"<Code>([^<]+)</Code>\s*<Message>([^<]+)</Message>")

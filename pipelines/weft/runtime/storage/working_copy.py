@@ -20,6 +20,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,9 @@ GRACE_S = 86_400.0
 
 FOLLOW_S = 2.0
 """That a change elsewhere may stay unseen here."""
+
+DAMAGED_S, DAMAGED_MOST_S = 2.0, 300.0
+"""That what was damaged is not fetched again: each time twice as long, at most that long."""
 
 HEAD = "head.json"
 """A table of the files that take the place of those beside it: key and SHA-256 by name; and its `owner`."""
@@ -131,6 +135,15 @@ def _marked(root: Path) -> Mapping[str, str] | None:
     return marked
 
 
+@dataclass(frozen=True, slots=True)
+class _Damage:
+    """What a folder that was fetched last failed with, and until when that stands."""
+
+    error: CorruptionError
+    wait_s: float
+    until: float
+
+
 class WorkingCopy:
     """One copy; shared by threads. Names are paths below the store, as `generations/…`."""
 
@@ -140,6 +153,7 @@ class WorkingCopy:
         self.id = identity
         self._followed_at = float("-inf")
         self._seen: dict[str, str] = {}
+        self._damages: dict[Path, _Damage] = {}
         self._lock = threading.RLock()
 
     @cached_property
@@ -216,14 +230,27 @@ class WorkingCopy:
 
         Args:
             within: Below which folder it lies here, where some `wanted` of its files are all that is fetched.
+
+        Raises:
+            CorruptionError: A file is damaged there, or was when it was fetched last, a short while ago.
         """
         folder = self.root / within / name
         if folder.is_dir():
             return folder
+        damage = self._damages.get(folder)
+        if damage is not None and time.monotonic() < damage.until:
+            raise CorruptionError(str(damage.error))
         staging = folder.parent / f"{_FETCHING}{secrets.token_hex(8)}"
         try:
             if self._fetched(name, staging, wanted):
                 staging.rename(folder)
+            self._damages.pop(folder, None)
+        except CorruptionError as error:
+            if damage is None:
+                _log.warning("fetched again after %g s, and then ever more rarely: %s", DAMAGED_S, error)
+            wait_s = DAMAGED_S if damage is None else min(DAMAGED_MOST_S, 2.0 * damage.wait_s)
+            self._damages[folder] = _Damage(error, wait_s, time.monotonic() + wait_s)
+            raise
         except OSError:
             if not folder.is_dir():  # another process may have been first
                 raise
