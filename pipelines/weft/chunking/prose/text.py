@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
+from itertools import dropwhile
 from operator import itemgetter
 
 from weft.chunking.prose.heads import csv_columns, heads_of_lines
@@ -53,8 +54,9 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
 def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     r"""One chunk `title\ntext`, whole up to `sizes.max_tokens`; above that windows, each under the title.
 
-    Judgements of a collection name whole records, so a cut record could not be credited. Records without a text are
-    common in old collections, and their titles are judged.
+    Judgements of a collection name whole records, so a cut record could not be credited. What of a whole one lies
+    beyond `sizes.read_tokens` is in windows besides, its children (ING-36). Records without a text are common in old
+    collections, and their titles are judged.
     """
     title = document.title or ""
     alone = not document.text.strip()
@@ -64,11 +66,16 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
         size = len(encoded(document.text))
         return [replace(chunk, end_byte=size, end_line=1) for chunk in assemble(document, text, [whole])]
     reserved = text.of_context(title)
-    if text.fits(0, whole.end, sizes.max_tokens - reserved):
-        return assemble(document, text, [replace(whole, context=title)])
+    is_whole = text.fits(0, whole.end, sizes.max_tokens - reserved)
+    read = (sizes.read_tokens or sizes.max_tokens) - reserved if is_whole else 0
+    units = [replace(whole, context=title)] if is_whole else []
     if 2 * reserved > sizes.target_tokens:
         title, reserved = "", 0
-    return assemble(document, text, _window_units(layout_windows(text, reserved), title))
+    if not text.fits(0, whole.end, read):
+        windows = _window_units(layout_windows(text, reserved), title)
+        beyond = dropwhile(lambda window: text.fits(0, window.end, read), windows)
+        units += [replace(window, level=_WINDOW_LEVEL, parents=(whole.path,)) for window in beyond]
+    return assemble(document, text, units)
 
 
 def _window_units(spans: list[tuple[int, int]], context: str = "") -> list[ParsedUnit]:
