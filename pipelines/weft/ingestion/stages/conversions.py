@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import packages_distributions, version
+from pathlib import Path
 
 import msgspec
 
@@ -33,9 +34,13 @@ class Conversions:
     again.
     """
 
-    def __init__(self, cache: BlobCache, convert: Convert) -> None:
-        self._cache = cache
+    def __init__(self, path: Path, convert: Convert) -> None:
+        self._path = path
         self._convert = convert
+
+    @cached_property
+    def _cache(self) -> BlobCache:
+        return BlobCache(self._path)
 
     def __call__(self, conversion: Conversion) -> Iterator[Read]:
         """Documents of a file, one after the other, and what of it cannot be read, or is left out."""

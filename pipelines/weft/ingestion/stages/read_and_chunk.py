@@ -31,7 +31,6 @@ from weft.ingestion.stages.reuse import DocumentKeys, document_key
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.chat import ChatEndpoint, EndpointError
 from weft.runtime.reuse import reused
-from weft.runtime.storage.sqlite import BlobCache
 
 WRITTEN = "summaries_written"
 """Count of summaries that the endpoint wrote."""
@@ -160,7 +159,7 @@ class ReadAndChunk(UnitWorker):
     @cached_property
     def _convert(self) -> Convert:
         cache = self._reading.conversions
-        return self._parser.convert if cache is None else Conversions(BlobCache(cache), self._parser.convert)
+        return self._parser.convert if cache is None else Conversions(cache, self._parser.convert)
 
     def _compared(self, document: Document, item: SourceItem) -> _Readable:
         sizes = self._reading.sizes.sizes_of(document)
