@@ -23,8 +23,9 @@ WEATHER = " ".join(
     for day in range(1, 31)
 )
 KITTEN = (
-    "In the evening the kitten was asleep beneath the sofa. It had played with a ball of wool all afternoon, and came out "
-    "only for its milk. Nobody dared to wake it. The tomcat of the neighbours looked in at the window, and went away."
+    "In the evening the kitten was asleep beneath the sofa. It had played with a ball of wool all afternoon, and "
+    "came out only for its milk. Nobody dared to wake it. The tomcat of the neighbours looked in at the window, and "
+    "went away."
 )
 RECORDS = {
     "diary": f"{WEATHER} {KITTEN}",

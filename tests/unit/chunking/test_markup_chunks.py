@@ -336,9 +336,9 @@ def test_manuals_are_read_by_their_headings(
         ),
         (
             "texinfo",
-            "\\input texinfo\n@settitle Birds of @dots{}\n@copying\nNobody.\n@end copying\n@node Top\n@top Birds\n@menu\n"
-            "* Terns::\n@end menu\n@node Terns\n@chapter Of @emph{terns}\n@cindex tern\nThey @code{dive}. Mail a@@b.\n"
-            "@example\ntern @var{depth}\n@end example\n@table @code\n@item -q\nQuiet.\n@end table\n@bye\n",
+            "\\input texinfo\n@settitle Birds of @dots{}\n@copying\nNobody.\n@end copying\n@node Top\n@top Birds\n"
+            "@menu\n* Terns::\n@end menu\n@node Terns\n@chapter Of @emph{terns}\n@cindex tern\nThey @code{dive}. "
+            "Mail a@@b.\n@example\ntern @var{depth}\n@end example\n@table @code\n@item -q\nQuiet.\n@end table\n@bye\n",
             "Birds of ...\nOf terns\nThey dive. Mail a@b.\ntern depth\n-q\nQuiet.",
         ),
     ],

@@ -11,8 +11,7 @@ from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import LinkKind
 
-# Pieces as they are before the small ones are joined.
-SIZES = ChunkSizes(max_tokens=60, target_tokens=60, min_tokens=0, overlap_tokens=10, list_tokens=60)
+SIZES = ChunkSizes(max_tokens=60, target_tokens=60, min_tokens=5, overlap_tokens=10, list_tokens=60)
 TITLE = "Counting Reeds in Moving Water"
 
 

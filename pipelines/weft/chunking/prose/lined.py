@@ -357,14 +357,7 @@ class _Reader:
         if kind in {"heading", "whole_title"}:
             return self._heading(at), at + 1
         if kind in {"code", "comment"}:
-            after = self._closing(at, needed=kind == "comment")
-            if kind == "comment":
-                self.marks.append(self._span(at, after))
-            elif self._rules.framed:  # in it signs are signs
-                self.marks += [self._span(at, at + 1), self._span(after - 1, after)]
-                return Block(*self._span(at, after), WHOLE), after
-            self.code.append(self._span(at, after))
-            return Block(*self._span(at, after), WHOLE if kind == "code" else ANCHOR), after
+            return self._kept(at, is_comment=kind == "comment")
         if kind in {_HIDDEN, _LEADING}:
             if kind == _HIDDEN:
                 self.marks.append((line.start, line.end))
@@ -373,6 +366,17 @@ class _Reader:
             after = self._while(at, lambda other: self._kind(other) == _ROW)
             return Block(*self._span(at, after), WHOLE), after
         return self._list(at) if kind == _ITEM else self._paragraph(at)
+
+    def _kept(self, at: int, *, is_comment: bool) -> tuple[Block, int]:
+        """What stays as it is, or what nobody reads."""
+        after = self._closing(at, needed=is_comment)
+        span = self._span(at, after)
+        if self._rules.framed and not is_comment:  # in it signs are signs
+            self.marks += [self._span(at, at + 1), self._span(after - 1, after)]
+        else:
+            self.code.append(span)
+            self.marks += [span] if is_comment else []
+        return Block(*span, ANCHOR if is_comment else WHOLE), after
 
     def _is_underlined(self, at: int) -> bool:
         """Whether a line is a title with a line of signs below it, about as long."""

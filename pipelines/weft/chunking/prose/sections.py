@@ -15,7 +15,7 @@ from weft.chunking.units.joining import joined
 from weft.chunking.units.parsed import Head, NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import Cuts, SizedText, decoded, sentences
 from weft.domain.chunks import LINK_LIST, Chunk
-from weft.domain.documents import Document
+from weft.domain.documents import ContentType, Document
 
 _LINK = re.compile(
     r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
@@ -53,7 +53,7 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
 
     A section stays whole up to the target; a longer one is cut into its special blocks and long paragraphs, and runs
     of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum. What is
-    below the minimum joins what it belongs to.
+    below the minimum joins what it belongs to, except in papers.
     """
     facts = outline.facts
     anchors, notes = NamePositions.of(outline.anchors), NamePositions.of(outline.notes)
@@ -65,8 +65,9 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
-    annotated = [_annotated(unit, anchors, notes, text.source) for unit in joined(text, units)]
-    return assemble(document, text, annotated, facts)
+    if document.content_type is not ContentType.PAPER:  # a theorem of one line is a unit of its own
+        units = joined(text, units)
+    return assemble(document, text, [_annotated(unit, anchors, notes, text.source) for unit in units], facts)
 
 
 class _ShownText(SizedText):

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from weft.domain.documents import Rejection
 from weft.domain.errors import MissingExtraError
@@ -112,7 +113,7 @@ def digest_of(conversion: Conversion) -> str:
         UnreadableError: It cannot be read.
     """
     with _opened(conversion) as file:
-        digest = hashlib.file_digest(file, "sha256")
+        digest = hashlib.file_digest(cast("BufferedReader", file), "sha256")
     digest.update(_beside(conversion))
     return digest.hexdigest()
 
