@@ -66,7 +66,7 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
         for part in _parts(run, blocks, text, outline.heads)
     ]
     if document.content_type is not ContentType.PAPER:  # a theorem of one line is a unit of its own
-        units = joined(text, units)
+        units = joined(text, units, near=document.content_type in {ContentType.MARKDOWN, ContentType.RST})
     return assemble(document, text, [_annotated(unit, anchors, notes, text.source) for unit in units], facts)
 
 
