@@ -101,8 +101,8 @@ def test_what_of_a_record_is_not_read_whole_is_in_windows_besides() -> None:
     assert {(each.kind, each.level, each.parent_id) for each in windows} == {("window", 3, whole.chunk_id)}
     assert all(each.text.startswith("A title\nNumber") and each.tokens <= 25 for each in windows)
     assert windows[-1].text.endswith("Number 8 is a sentence.")
-    # 23 words are read beside the title: all of the first window's 15, and not the end of the second, which repeats 5.
-    assert windows[0].text.startswith("A title\nNumber 2")
+    # 23 words are read beside the title: four sentences of five words each, and not the end of the fifth.
+    assert windows[0].text.startswith("A title\nNumber 4")
     assert chunk_document(record, replace(SIZES, read_tokens=47), words) == [alone]
 
 

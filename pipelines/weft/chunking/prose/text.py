@@ -6,7 +6,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from itertools import dropwhile
 from operator import itemgetter
 
 from weft.chunking.prose.heads import csv_columns, heads_of_lines
@@ -18,7 +17,9 @@ from weft.chunking.units.splitting import (
     SizedText,
     TokenCounter,
     character_start,
+    decoded,
     encoded,
+    sentences,
 )
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
@@ -72,10 +73,21 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
     if 2 * reserved > sizes.target_tokens:
         title, reserved = "", 0
     if not text.fits(0, whole.end, read):
-        windows = _window_units(layout_windows(text, reserved), title)
-        beyond = dropwhile(lambda window: text.fits(0, window.end, read), windows)
-        units += [replace(window, level=_WINDOW_LEVEL, parents=(whole.path,)) for window in beyond]
+        start = _unread(text, read)
+        rest = SizedText(decoded(text.source[start:]), sizes, count_tokens)
+        spans = [(start + first, start + last) for first, last in layout_windows(rest, reserved)]
+        units += [
+            replace(window, level=_WINDOW_LEVEL, parents=(whole.path,)) for window in _window_units(spans, title)
+        ]
     return assemble(document, text, units)
+
+
+def _unread(text: SizedText, read: int) -> int:
+    """Where a sentence begins that is not read to its end, or one before it, from which on there is the minimum."""
+    end = len(text.source)
+    begins = [0, *sentences(text.source, 0, end)]
+    most = min(read, text.tokens(0, end) - text.sizes.min_tokens)
+    return begins[max(0, bisect_right(begins, most, key=lambda begin: text.tokens(0, begin)) - 1)]
 
 
 def _window_units(spans: list[tuple[int, int]], context: str = "") -> list[ParsedUnit]:
