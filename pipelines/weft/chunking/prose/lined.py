@@ -357,7 +357,7 @@ class _Reader:
         if kind in {"heading", "whole_title"}:
             return self._heading(at), at + 1
         if kind in {"code", "comment"}:
-            return self._kept(at, is_comment=kind == "comment")
+            return self._as_it_is(at, is_comment=kind == "comment")
         if kind in {_HIDDEN, _LEADING}:
             if kind == _HIDDEN:
                 self.marks.append((line.start, line.end))
@@ -367,7 +367,7 @@ class _Reader:
             return Block(*self._span(at, after), WHOLE), after
         return self._list(at) if kind == _ITEM else self._paragraph(at)
 
-    def _kept(self, at: int, *, is_comment: bool) -> tuple[Block, int]:
+    def _as_it_is(self, at: int, *, is_comment: bool) -> tuple[Block, int]:
         """What stays as it is, or what nobody reads."""
         after = self._closing(at, needed=is_comment)
         span = self._span(at, after)

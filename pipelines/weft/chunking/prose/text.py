@@ -76,9 +76,7 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
         start = _unread(text, read)
         rest = SizedText(decoded(text.source[start:]), sizes, count_tokens)
         spans = [(start + first, start + last) for first, last in layout_windows(rest, reserved)]
-        units += [
-            replace(window, level=_WINDOW_LEVEL, parents=(whole.path,)) for window in _window_units(spans, title)
-        ]
+        units += [replace(window, level=_WINDOW_LEVEL, parents=(whole.path,)) for window in _window_units(spans, title)]
     return assemble(document, text, units)
 
 
