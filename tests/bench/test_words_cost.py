@@ -59,7 +59,7 @@ def parts(folder: Path, analysis: str, texts: Sequence[str], queries: Sequence[s
     """Seconds that it takes to write texts to Lucene, and to search them by words."""
     settings = load_settings([], [f"index.lexical.analysis={analysis}"], environment={}).index.lexical
     facts = {"title": None, "content_type": ContentType.TEXT, "triggers": ()}
-    chunks = [{"text": text, "sequence": 0, "uri": "text", "defines": ()} for text in texts]
+    chunks = [{"text": text, "sequence": 0, "uri": "text", "defines": (), "parent_id": None} for text in texts]
 
     def write(turn: int) -> None:
         documents = ((row, lexical_document(chunk, facts)) for row, chunk in enumerate(chunks))

@@ -140,6 +140,23 @@ def test_documents_and_chats_are_found(tmp_path: Path) -> None:
             assert title in str(best.title), question
 
 
+def test_files_in_formats_are_read_once(tmp_path: Path) -> None:
+    """ING-25, ING-28: known by their bytes; the next run has no time to read any, and needs none but for a new one."""
+    folder = tmp_path / "things"
+    shutil.copytree(CORPUS, folder / "chats")
+    (folder / "pump.pdf").write_bytes(pdf([MANUAL]))
+    settings = ["extraction.enabled=false", "embedding.tokens.enabled=false"]
+    hurried = [*settings, "ingest.parser.cpu_s=0.0005"]
+    first = index([folder], tmp_path / "store", assignments=settings)
+    again = index([folder], tmp_path / "store", assignments=hurried)
+    assert (again.unchanged, again.generation, again.rejected) == (first.documents, first.generation, first.rejected)
+    (folder / "pump.pdf").write_bytes(pdf([MANUAL[:-1]]))
+    third = index([folder], tmp_path / "store", assignments=hurried)
+    assert third.rejected == {**first.rejected, "parser_timeout": 1}
+    fourth = index([folder], tmp_path / "store", assignments=settings)
+    assert (fourth.rejected, fourth.unchanged) == (first.rejected, first.documents - 1)
+
+
 def test_a_file_is_explained_as_it_would_be_cut(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """ING-28: type and why, trust, units with their lines and tokens, and what is left out; nothing is indexed."""
     path = CORPUS / "slack/roof/2023-11-14.json"

@@ -58,7 +58,7 @@ class Shelf:
     def _written(self, held: Sequence[str], kind: ContentType) -> LexicalIndex:
         folder = self._folder / str(len(self._open))
         facts = {"title": None, "content_type": kind, "triggers": ()}
-        chunks = ({"text": text, "sequence": 0, "uri": "shelf", "defines": ()} for text in held)
+        chunks = ({"text": text, "sequence": 0, "uri": "shelf", "defines": (), "parent_id": None} for text in held)
         write_shard(folder, ((row, lexical_document(chunk, facts)) for row, chunk in enumerate(chunks)), settings())
         return open_lexical([folder], settings(), rows=len(held))
 

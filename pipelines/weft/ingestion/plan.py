@@ -105,6 +105,11 @@ class IndexPlan:
         """Where mentions are cached."""
         return self.store / "cache" / "entities.sqlite"
 
+    @property
+    def conversions(self) -> Path:
+        """Where files in formats are cached as they were read."""
+        return self.store / "cache" / "conversions.sqlite"
+
 
 def by_words(plan: IndexPlan) -> IndexPlan:
     """The plan of a first generation: of the same chunks, without vectors, entities and links."""
@@ -257,7 +262,7 @@ def reading_of(
         json.dumps(_extracted_with(plan), sort_keys=True),
         plan.ingest.summary.model_dump_json(include={"max_tokens", "endpoint", "model"}),
     )
-    return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live)
+    return ReadRules(plan.ingest, sizes, plan.embedding, plan.domain, made_with, live, plan.conversions)
 
 
 def stages_of(
@@ -367,7 +372,7 @@ def _extracted_with(plan: IndexPlan) -> dict[str, object]:
 
 def forget(plan: IndexPlan) -> None:
     """Empty the caches of a store, so that everything is computed again."""
-    for path in (plan.vectors, plan.mentions):
+    for path in (plan.vectors, plan.mentions, plan.conversions):
         cache = BlobCache(path)
         cache.clear()
         cache.close()

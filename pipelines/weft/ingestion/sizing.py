@@ -48,7 +48,7 @@ def active_sizes(
     for domain in Domain:
         sizes = _sizes(settings, priors.sizing.domains[domain], domain, beliefs[domain].expected).capped(limit)
         domains[domain] = replace(sizes, learned=_since(sizes, learned, (before or {}).get(domain.value)))
-    return ActiveSizes(domains, {domain: _of_records(settings, priors, domain) for domain in Domain})
+    return ActiveSizes(domains, {domain: _of_records(settings, priors, domain, limit) for domain in Domain})
 
 
 def live_sizes(settings: ChunkingSettings, priors: Priors, catalog: Catalog, *, limit: int) -> ActiveSizes:
@@ -129,11 +129,12 @@ def _moved(settings: ChunkingSettings, prior: float, believed: float) -> int:
     return max(1, round(prior * (1.0 + settings.step) ** steps))
 
 
-def _of_records(settings: ChunkingSettings, priors: Priors, domain: Domain) -> ChunkSizes:
+def _of_records(settings: ChunkingSettings, priors: Priors, domain: Domain, limit: int) -> ChunkSizes:
     stated = priors.sizing.domains[domain]
-    target = min(round(stated.target), settings.record_max_tokens)
+    target = min(round(stated.target), settings.record_max_tokens, limit)
     overlap = min(settings.overlap_tokens[domain], target // 2)
-    return ChunkSizes(settings.record_max_tokens, target, min(round(stated.minimum), target // 2), overlap)
+    minimum = min(round(stated.minimum), target // 2, limit - target)  # with which the last window is still read whole
+    return ChunkSizes(settings.record_max_tokens, target, minimum, overlap, read_tokens=limit)
 
 
 def _since(sizes: ChunkSizes, learned: str, before: Sequence[str] | None) -> str:

@@ -16,7 +16,8 @@ from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import Link, LinkKind
 from weft.ingestion.sources.files import kind_of
 
-SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=3, overlap_tokens=5)
+# Pieces as they are before the small ones are joined.
+SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=0, overlap_tokens=5)
 
 
 def words(text: str) -> int:
@@ -311,6 +312,42 @@ def test_manuals_are_read_by_their_headings(
     whole = "\n".join(chunk.text for chunk in chunks)
     assert all(words in whole for words in shown_words)
     assert not any(mark in whole for mark in hidden)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "shown"),
+    [
+        (
+            "man",
+            '.TH GANNET 1\n.SH "SEE ALSO"\nOthers:\n.nf\ngannet \\-q\n  tern\n.fi\nThe end.\n',
+            "GANNET\nSEE ALSO\nOthers:\ngannet -q\n  tern\nThe end.",
+        ),
+        (
+            "man",
+            ".Dd May 1, 2024\n.Dt GANNET 8\n.Sh NAME\n.Nm gannet\n.Nd counts\n.Sh SYNOPSIS\nThe\n.Nm\nutility\n"
+            ".Bd -literal\ngannet -q\n.Ed\n",
+            "GANNET\nNAME\ngannet\ncounts\nGANNET\nSYNOPSIS\nThe\ngannet\nutility\ngannet -q",
+        ),
+        (
+            "docbook",
+            '<!DOCTYPE book [<!ENTITY bird "gannet">]>\n<book><title>Birds</title>\n<programlisting language="c">'
+            "<![CDATA[if (a < b && c > d) <no tag>]]></programlisting></book>\n",
+            "Birds\n```c\nif (a < b && c > d) <no tag>\n```",
+        ),
+        (
+            "texinfo",
+            "\\input texinfo\n@settitle Birds of @dots{}\n@copying\nNobody.\n@end copying\n@node Top\n@top Birds\n"
+            "@menu\n* Terns::\n@end menu\n@node Terns\n@chapter Of @emph{terns}\n@cindex tern\nThey @code{dive}. "
+            "Mail a@@b.\n@example\ntern @var{depth}\n@end example\n@table @code\n@item -q\nQuiet.\n@end table\n@bye\n",
+            "Birds of ...\nOf terns\nThey dive. Mail a@b.\ntern depth\n-q\nQuiet.",
+        ),
+    ],
+    ids=["man", "mdoc", "docbook", "texinfo"],
+)
+def test_manuals_show_what_their_readers_see(language: str, text: str, shown: str) -> None:
+    """ING-40: examples without what opens and closes them, a name for `.Nm`, titles without their quotes."""
+    whole = "\n".join(chunk.text for chunk in chunks_of(text, language))
+    assert [line for line in whole.splitlines() if line.strip()] == shown.splitlines()
 
 
 def test_drawers_of_org_are_left_out_and_tags_are_facts() -> None:

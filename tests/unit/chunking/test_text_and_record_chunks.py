@@ -1,5 +1,6 @@
 """ING-10: plain text in sentence-aligned windows. ING-1: records of a corpus stay whole."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -88,6 +89,21 @@ def test_a_record_above_its_limit_is_cut_under_its_title() -> None:
     chunks = chunks_of(a_document("Some more words here. " * 40, ContentType.RECORD, title="A title"))
     assert len(chunks) > 5
     assert all(chunk.text.startswith("A title\nSome") and chunk.tokens <= 20 for chunk in chunks)
+
+
+def test_what_of_a_record_is_not_read_whole_is_in_windows_besides() -> None:
+    """ING-36: the record stays as it is; windows are its children, under its title, none of what is read already."""
+    text = " ".join(f"Number {n} is a sentence." for n in range(9))  # 45 words, and 2 of the title
+    record = a_document(text, ContentType.RECORD, title="A title")
+    (alone,) = chunks_of(record)
+    whole, *windows = chunk_document(record, replace(SIZES, read_tokens=25), words)
+    assert (whole.chunk_id, whole.content_hash, whole.text) == (alone.chunk_id, alone.content_hash, alone.text)
+    assert {(each.kind, each.level, each.parent_id) for each in windows} == {("window", 3, whole.chunk_id)}
+    assert all(each.text.startswith("A title\nNumber") and each.tokens <= 25 for each in windows)
+    assert windows[-1].text.endswith("Number 8 is a sentence.")
+    # 23 words are read beside the title: four sentences of five words each, and not the end of the fifth.
+    assert windows[0].text.startswith("A title\nNumber 4")
+    assert chunk_document(record, replace(SIZES, read_tokens=47), words) == [alone]
 
 
 def test_a_record_of_a_title_alone_is_still_found() -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.graphs import Part, a_file, a_graph, calls, edges, graph_settings, imports
-from weft.domain.documents import Rejection
+from weft.chunking.chunker import chunk_document
+from weft.chunking.units.splitting import ChunkSizes
+from weft.domain.documents import ContentType, Document, Domain, Rejection
 from weft.domain.links import Link, LinkKind
 
 SETTINGS = graph_settings()
@@ -16,6 +18,14 @@ SETTINGS = graph_settings()
 
 def crossed(folder: Path, *files: Part, rejected: Sequence[Rejection] = ()) -> set[tuple[str, str, str, float]]:
     return edges(a_graph(folder, files, rejected=rejected), files)
+
+
+def cut(uri: str, text: str, language: str | None, kind: ContentType = ContentType.CODE) -> Part:
+    document = Document(
+        uri=uri, content_type=kind, domain=Domain.CODE, text=text, language=language, trust_level=100, modified_at=1.0
+    )
+    sizes = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=0, overlap_tokens=10)
+    return document, chunk_document(document, sizes, lambda part: len(part.split()))
 
 
 def test_a_name_of_the_same_file_is_meant_before_any_other(tmp_path: Path) -> None:
@@ -113,6 +123,81 @@ def test_files_of_one_folder_share_names_where_their_language_does(tmp_path: Pat
     found = crossed(tmp_path, *files)
     assert ("calls", "t/store/a.go Main", "t/store/b.go load", 1.0) in found
     assert ("calls", "t/main.go main", "t/store/b.go Open", 1.0) in found
+
+
+@pytest.mark.parametrize(
+    ("language", "files", "expected"),
+    [
+        (
+            "hcl",
+            {
+                "t/net/variables.tf": 'variable "region" {\n  default = "north"\n}\n\nlocals {\n  name = "a"\n}\n',
+                "t/other/variables.tf": 'variable "region" {\n  default = "south"\n}\n',
+                "t/net/main.tf": (
+                    'resource "aws_bucket" "shelf" {\n  place = "${var.region}"\n  tags = merge(local.name)\n}\n\n'
+                    'module "doors" {\n  arn = aws_bucket.shelf.arn\n  count = count.index\n}\n\n'
+                    'output "all" {\n  value = [module.doors.width, data.aws_zone.here.id]\n}\n\n'
+                    'data "aws_zone" "here" {}\n'
+                ),
+            },
+            {
+                ("net/main.tf resource.aws_bucket.shelf", "net/variables.tf variable.region"),
+                ("net/main.tf resource.aws_bucket.shelf", "net/variables.tf locals"),
+                ("net/main.tf module.doors", "net/main.tf resource.aws_bucket.shelf"),
+                ("net/main.tf output.all", "net/main.tf module.doors"),
+                ("net/main.tf output.all", "net/main.tf data.aws_zone.here"),
+            },
+        ),
+        (
+            "proto",
+            {
+                "t/money.proto": 'syntax = "proto3";\npackage shop.common;\nmessage Money {\n  int64 cents = 1;\n}\n',
+                "t/desk.proto": (
+                    'syntax = "proto3";\nimport "t/money.proto";\n'
+                    "message Order {\n  shop.common.Money price = 1;\n  map<string, Line> lines = 2;\n}\n"
+                    "message Line {\n  common.Money price = 1;\n}\n"
+                    "service Desk {\n  rpc Place(Order) returns (stream Line);\n}\n"
+                ),
+            },
+            {
+                ("desk.proto", "money.proto"),
+                ("desk.proto Order", "money.proto Money"),
+                ("desk.proto Order", "desk.proto Line"),
+                ("desk.proto Line", "money.proto Money"),
+                ("desk.proto Desk.Place", "desk.proto Order"),
+                ("desk.proto Desk.Place", "desk.proto Line"),
+            },
+        ),
+        (
+            "graphql",
+            {
+                "t/shelf.graphql": (
+                    "type Book implements Node {\n  id: ID!\n  by: [Author!]!\n}\n\ninterface Node {\n  id: ID!\n}\n\n"
+                    "extend type Query {\n  books(near: Place): Book\n}\n"
+                ),
+                "t/people.graphql": "type Author {\n  name: String\n}\n\ninput Place {\n  x: Int\n}\n",
+                "t/find.graphql": "query Find {\n  books {\n    ...Parts\n  }\n}\nfragment Parts on Book {\n  id\n}\n",
+            },
+            {
+                ("shelf.graphql Book", "shelf.graphql Node"),
+                ("shelf.graphql Book", "people.graphql Author"),
+                ("shelf.graphql Query", "people.graphql Place"),
+                ("shelf.graphql Query", "shelf.graphql Book"),
+                ("find.graphql Find", "find.graphql Parts"),
+                ("find.graphql Parts", "shelf.graphql Book"),
+            },
+        ),
+    ],
+)
+def test_what_configuration_and_schemas_refer_to_is_found(
+    tmp_path: Path, language: str, files: dict[str, str], expected: set[tuple[str, str]]
+) -> None:
+    """ING-32, ING-14: a block by `var.x` and the like, a message and a type where it is used, across files."""
+    parts = [cut(uri, text, language) for uri, text in files.items()]
+    found = {
+        (source.removeprefix("t/"), target.removeprefix("t/")) for _, source, target, _ in crossed(tmp_path, *parts)
+    }
+    assert found == expected
 
 
 def test_a_type_that_is_imported_by_its_file_is_meant_itself_and_what_it_inherits_is_found(tmp_path: Path) -> None:

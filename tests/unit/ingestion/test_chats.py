@@ -129,6 +129,17 @@ def test_slack_shows_names_and_keeps_threads_together() -> None:
     ]
 
 
+def test_what_stands_for_a_picture_is_left_out_in_any_language(tmp_path: Path) -> None:
+    """ING-28: and counted."""
+    path = tmp_path / "chat.txt"
+    omitted = ("<Media omitted>", "<Medien ausgeschlossen>", "<Mídia oculta>", "<Multimedia omitido>", "<Médias omis>")
+    lines = [f"13/02/2024 18:{minute:02} - Ann: {text}" for minute, text in enumerate((*omitted, "Hello", "Bye"))]
+    path.write_text("\n".join(lines))
+    documents, (note,) = read(path)
+    assert spoken(documents["2024-02"]) == [("Ann", "Hello"), ("Ann", "Bye")]
+    assert note.detail == f"pictures and files: {len(omitted)}"
+
+
 def test_a_chat_of_whatsapp_is_a_session_a_month() -> None:
     """ING-28: messages of several lines, numbers as names; notices and omitted pictures are left out."""
     documents, (note,) = read(CORPUS / "whatsapp_android_de.txt")

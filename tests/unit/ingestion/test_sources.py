@@ -251,6 +251,15 @@ def test_no_depth_of_metadata_ends_a_corpus(tmp_path: Path, settings: IngestSett
     assert set(rejected.values()) == {"invalid_record"}
 
 
+def test_lines_of_objects_that_are_no_records_are_text(tmp_path: Path, settings: IngestSettings) -> None:
+    """ING-1: named by itself or found in a folder, such a file is the same."""
+    write(tmp_path / "kilns" / "log.jsonl", '{"cone": 6, "remark": "hot"}\n' * 3)
+    alone, folder = (read(path, settings) for path in (tmp_path / "kilns" / "log.jsonl", tmp_path / "kilns"))
+    assert alone == folder
+    (document,) = alone[0].values()
+    assert (document.content_type, document.language, alone[1]) == (ContentType.TEXT, "json", {})
+
+
 def test_a_corpus_cut_short_after_listing_tells_what_is_gone(tmp_path: Path, settings: IngestSettings) -> None:
     """ING-3: nothing disappears unsaid."""
     path = tmp_path / "books.jsonl"

@@ -175,7 +175,8 @@ def signature_of(definition: Definition, tree: SyntaxTree) -> str:
     """The definition up to its body, on one line, without its annotations and comments."""
     hidden = tree.grammar.annotations | tree.grammar.comments
     bodiless = definition.body is definition.node and definition.node.type not in tree.grammar.exported
-    end = definition.node.end_byte if bodiless else definition.body.start_byte
+    opened = (child.start_byte for child in definition.node.children if tree.text(child) == "{")
+    end = next(opened, definition.node.end_byte) if bodiless else definition.body.start_byte
     pieces: list[str] = []
     waiting = [definition.node_chain[0]]
     position = definition.node_chain[0].start_byte

@@ -1,7 +1,8 @@
 """What a profile of a language says: which nodes of its syntax define what, with the queries beside it (ING-5).
 
 `queries/NAME.facts.scm` captures @comment, @function and @type (anywhere in a definition), @defines, @call, @invoked (a
-name whose parent begins where the callee does), @reference, @mention (a type), @extends, @implements, @import.
+name whose parent begins where the callee does), @used (the same, of what is no callee), @reference, @mention (a type),
+@extends, @implements, @import.
 `queries/NAME.modules.scm` is run on each @import: @module, and the @name taken from it or the @alias it is known by.
 """
 
@@ -39,6 +40,7 @@ class Grammar:
     name_fields: Mapping[str, str] = field(default_factory=dict)
     named_by: frozenset[str] = frozenset()  # children that name what no field names: the first
     named_by_all: bool = False  # whether all of these make the name: `resource "bucket" "shelf"`
+    spaces: bool = False  # whether what qualifies a name is no type, but a space of names such as a schema
     kinds: frozenset[str] = frozenset()  # words in a definition that say which kind of type it is
     namespaces: frozenset[str] = frozenset()  # what qualifies the names inside it
     # what adds members to a type declared elsewhere: the fields of the type and of what it implements
@@ -63,6 +65,9 @@ class Grammar:
     bound: frozenset[str]  # what a bound name is
     opener: str = " {"  # what follows a signature where its body starts
     selves: frozenset[str] = frozenset()  # names of the object or the type that a method belongs to
+    # what a name is said to begin with elsewhere, by what it begins with where it is used; "" for all others
+    beginnings: Mapping[str, str] = field(default_factory=dict)
+    packaged: bool = False  # whether words in lower case before the name of a type are its package
     anonymous_owners: frozenset[str] = frozenset()  # owners that stand for the file
     # what makes a statement the one that exports what the file is for, which needs no name
     exports: frozenset[str] = frozenset()

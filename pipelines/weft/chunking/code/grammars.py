@@ -267,7 +267,7 @@ GRAMMARS: Mapping[str, Grammar] = {
 """By `Document.language`."""
 
 # Of a language without a profile: what its nodes are like, by their names.
-_COMMENT = re.compile(r"(?:\w+_)?comment")
+_COMMENT = re.compile(r"(?:\w+_)?comment|pod")
 _FUNCTION = re.compile(
     r"(?:\w+_)?(?:function|method|procedure|subroutine|constructor|macro|modifier|event)(?:_\w+)?"
     r"_(?:definition|declaration|item|statement|def)|subroutine|function|procedure"

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise, takewhile
+from itertools import chain, dropwhile, pairwise, takewhile
 
 from tree_sitter import Node, QueryCursor
 
@@ -110,6 +110,7 @@ def facts_of(
 _CAPTURES = {
     "call": LinkKind.CALLS,
     "invoked": LinkKind.CALLS,
+    "used": LinkKind.REFERENCES,
     "reference": LinkKind.REFERENCES,
     "extends": LinkKind.EXTENDS,
     "implements": LinkKind.IMPLEMENTS,
@@ -128,10 +129,11 @@ def _captured(tree: SyntaxTree, capture: str) -> Iterator[tuple[int, str]]:
         if capture == "mention" and start < covered:
             continue  # a part of the qualified name before it
         covered = end
-        if capture == "invoked" and (parent := node.parent) is not None:
+        if capture in {"invoked", "used"} and (parent := node.parent) is not None:
             start = parent.start_byte
         name = dotted(source[max(start, end - LONGEST_NAME) : end]).rstrip(".")  # `p.operator->` names `p.operator`
-        if name and source[max(0, start - 2) : start].endswith((b"::", b".", b"->")):
+        before = source[max(0, start - 3) : start]
+        if name and before.endswith((b"::", b".", b"->")) and before != b"...":
             name = f".{name.removeprefix('.')}"
         if name:
             yield start, name
@@ -166,6 +168,7 @@ class _Resolver:
 
     def __call__(self, name: str, position: int) -> tuple[str, float]:
         """What a name at a place points to, and how surely."""
+        name = self._as_defined(name)
         first, _, rest = name.partition(".")
         if not first:
             return rest, _MEMBER
@@ -180,8 +183,21 @@ class _Resolver:
             return name, _RESOLVED
         if not rest:
             return first, _BARE
-        scoped = first[:1].isupper() or self._tree.source.startswith(b"::", position + len(first.encode()))
+        scoped = (
+            self._tree.grammar.spaces
+            or first[:1].isupper()
+            or self._tree.source.startswith(b"::", position + len(first.encode()))
+        )
         return (name, _QUALIFIED) if scoped else (_last(rest), _MEMBER)
+
+    def _as_defined(self, name: str) -> str:
+        """A name as its definition has it."""
+        grammar, (first, dot, rest) = self._tree.grammar, name.partition(".")
+        if grammar.packaged:
+            return ".".join(dropwhile(str.islower, name.split("."))) or name
+        if not (dot and grammar.beginnings):
+            return name
+        return ".".join((grammar.beginnings.get(first) or f"{grammar.beginnings['']}.{first}", rest))
 
 
 def _last(name: str) -> str:
@@ -349,7 +365,7 @@ class _Outline:
         """The unit of a definition, whole."""
         space, tree = group.space, self.tree
         owner = scope.qualified(*space.names, space.owner or definition.owner)
-        member = bool(scope.symbol or space.owner or definition.owner)
+        member = bool(scope.symbol or space.owner or (definition.owner and not tree.grammar.spaces))
         typed = definition.is_type
         symbol = ".".join(filter(None, (owner, definition.name)))
         kind = "method" if member and definition.kind == "function" else definition.kind

@@ -234,7 +234,7 @@ def dotted(name: bytes) -> str:
         return "".join(text.split())
     for _ in range(3):
         text = GENERIC.sub("", text)
-    text = "".join(text.split()).replace("..", ".").strip(".*&()")
+    text = "".join(text.split()).replace('"', "").replace("..", ".").strip(".*&()`")
     if _PLAIN_NAME.fullmatch(text):
         return text
     last = _LAST_WORD.search(text)

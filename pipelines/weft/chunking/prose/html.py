@@ -157,7 +157,8 @@ def language_of(tag: str, *, own: bool) -> str | None:
 
 # Lengths are bounded: each sign of a hostile page would read on to its end.
 TOKEN = re.compile(
-    rb"(?P<comment><!--)|<[!?](?P<declaration>[^<>]{0,1000}+)>"
+    rb"(?P<comment><!--)|(?P<verbatim><!\[CDATA\[)|<!DOCTYPE\b[^<>\[]{0,1000}+\[[^\]]{0,4000}+\]\s{0,100}+>"
+    rb"|<[!?](?P<declaration>[^<>]{0,1000}+)>"
     rb"|<(?P<end>/?)(?P<name>[A-Za-z][\w:-]{0,60}+)(?P<rest>(?:[^<>\"']++|\"[^\"]{0,4000}+\"|'[^']{0,4000}+'){0,200}+)>"
     rb"|(?P<entity>&(?:\#\d{1,7}|\#[xX][\da-fA-F]{1,6}|[A-Za-z]\w{1,30});)"
 )
@@ -294,6 +295,12 @@ class _Reader:
             if token["comment"] or (not token["end"] and _is_hidden(name, token["rest"])):
                 at = self._skipped(token, absent)
                 self.tags.append((token.start(), at, name))
+            elif token["verbatim"]:
+                end = source.find(b"]]>", at, last)
+                end = end if end >= 0 else last
+                self._text(at, end)
+                self.tags += [(*token.span(), ""), (end, min(end + 3, last), "")]
+                at = min(end + 3, last)
             elif token["entity"]:
                 self._text(*token.span())
                 self.replaced[token.span()] = character(token.group())

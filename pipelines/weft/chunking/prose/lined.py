@@ -1,4 +1,4 @@
-"""Markups that are read by their lines, as data: AsciiDoc, Org, manual pages, POD (ING-6, ING-40)."""
+"""Markups that are read by their lines, as data: AsciiDoc, Org, manual pages, POD, Texinfo (ING-6, ING-40)."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ class LineRules:
     # signs for which something else is shown, and what, from the source
     signs: Callable[[bytes], Callable[[bytes], Iterator[tuple[Span, bytes]]]] = lambda _: lambda _: iter(())
     interrupting: bool = False  # whether an item may begin right below a line of a paragraph
+    framed: bool = False  # whether the lines that open and close what stays as it is are shown to nobody
     underlines: bytes = b""  # what a title of the first to the last rank may be underlined with
 
 
@@ -143,10 +144,13 @@ _ESCAPED = dict(
 )
 
 
-def _roff_signs(text: bytes) -> Iterator[tuple[Span, bytes]]:
-    """Macros and escapes of manual pages: an option of mdoc is shown with its dash."""
+def _roff_signs(text: bytes, name: bytes) -> Iterator[tuple[Span, bytes]]:
+    """Macros and escapes of manual pages: an option of mdoc is shown with its dash, what has no name by its name."""
     for line in _ROFF_LINE.finditer(text):
         if line["macro"] in _SILENT:
+            continue
+        if line["macro"] == b"Nm" and not line["words"].strip():
+            yield line.span(), name
             continue
         at = line.start("words") + len(line["words"]) - len(line["words"].lstrip())
         yield (line.start(), at), b"-" if line["macro"] == b"Fl" else b""
@@ -164,6 +168,7 @@ def _roff_signs(text: bytes) -> Iterator[tuple[Span, bytes]]:
 
 
 _QUOTE = re.compile(rb'^"|"$')
+_NAME = re.compile(rb"^\.[ \t]*Nm[ \t]+(\S+)", re.MULTILINE)
 _SILENT = frozenset(b"TH Dt Dd SH Sh SS Ss".split())
 MAN = LineRules(
     line=re.compile(
@@ -179,8 +184,9 @@ MAN = LineRules(
     anchors=re.compile(rb"((?!))"),
     top=1,
     ranks={b"SH": 1, b"Sh": 1, b"SS": 2, b"Ss": 2},
-    signs=lambda _source: _roff_signs,
+    signs=lambda source: partial(_roff_signs, name=(_NAME.search(source) or {1: b""})[1]),
     interrupting=True,
+    framed=True,
 )
 
 _POD_SIGN = re.compile(
@@ -209,6 +215,44 @@ POD = LineRules(
     top=1,
     ranks={b"head%d" % rank: rank for rank in range(1, 7)},
     signs=lambda _source: _pod_signs,
+)
+
+
+_TEXINFO_RANKS = {
+    1: b"chapter unnumbered appendix majorheading chapheading",
+    2: b"section unnumberedsec appendixsec heading",
+    3: b"subsection unnumberedsubsec appendixsubsec subheading",
+    4: b"subsubsection unnumberedsubsubsec appendixsubsubsec subsubheading",
+}
+_TEXINFO_CODE = b"example smallexample lisp smalllisp verbatim display smalldisplay format smallformat".split()
+_TEXINFO_ASIDE = (
+    b"copying detailmenu direntry docbook html ifdocbook ifhtml iftex ifxml ignore macro menu rmacro tex titlepage xml"
+).split()
+_TEXINFO_SIGN = re.compile(rb"@(?P<character>[@{}])|@(?P<name>\w+)\{|@[*:.!?/-]|\}")
+_TEXINFO_NAMED = {b"dots": b"...", b"enddots": b"...", b"copyright": b"(c)", b"result": b"=>", b"minus": b"-"}
+
+
+def _texinfo_signs(text: bytes) -> Iterator[tuple[Span, bytes]]:
+    """Commands around words, without those around them."""
+    for match in _TEXINFO_SIGN.finditer(text):
+        yield match.span(), match["character"] or _TEXINFO_NAMED.get(match["name"], b"")
+
+
+TEXINFO = LineRules(
+    line=re.compile(
+        rb"@(?P<heading>" + b"|".join(b" ".join(_TEXINFO_RANKS.values()).split()) + rb")[ \t]+(?P<title>\S.*)$"
+        rb"|@settitle[ \t]+(?P<whole_title>\S.*)$"
+        rb"|(?P<code>@(?:" + b"|".join(_TEXINFO_CODE) + rb"))\b|(?P<comment>@(?:" + b"|".join(_TEXINFO_ASIDE) + rb"))\b"
+        rb"|(?P<item>@(?:item|itemx|def\w+)\b.*)|(?P<hidden>(?:@(?!\w+\{|[@{}*:])\w|\\input\b).*)$"
+    ),
+    closed={b"@" + name: b"@end " + name for name in (*_TEXINFO_CODE, *_TEXINFO_ASIDE)},
+    inline=re.compile(rb"^(?P<picture>@(?:item|itemx|def\w+)\b[ \t]*)", re.MULTILINE),
+    anchors=re.compile(rb"^@node[ \t]+([^,\n]{1,200})|@anchor\{([^{}\n]{1,200})\}", re.MULTILINE),
+    top=1,
+    ranks={name: rank for rank, names in _TEXINFO_RANKS.items() for name in names.split()},
+    signs=lambda _source: _texinfo_signs,
+    interrupting=True,
+    framed=True,
 )
 
 
@@ -313,11 +357,7 @@ class _Reader:
         if kind in {"heading", "whole_title"}:
             return self._heading(at), at + 1
         if kind in {"code", "comment"}:
-            after = self._closing(at, needed=kind == "comment")
-            self.code.append(self._span(at, after))
-            if kind == "comment":
-                self.marks.append(self._span(at, after))
-            return Block(*self._span(at, after), WHOLE if kind == "code" else ANCHOR), after
+            return self._as_it_is(at, is_comment=kind == "comment")
         if kind in {_HIDDEN, _LEADING}:
             if kind == _HIDDEN:
                 self.marks.append((line.start, line.end))
@@ -326,6 +366,17 @@ class _Reader:
             after = self._while(at, lambda other: self._kind(other) == _ROW)
             return Block(*self._span(at, after), WHOLE), after
         return self._list(at) if kind == _ITEM else self._paragraph(at)
+
+    def _as_it_is(self, at: int, *, is_comment: bool) -> tuple[Block, int]:
+        """What stays as it is, or what nobody reads."""
+        after = self._closing(at, needed=is_comment)
+        span = self._span(at, after)
+        if self._rules.framed and not is_comment:  # in it signs are signs
+            self.marks += [self._span(at, at + 1), self._span(after - 1, after)]
+        else:
+            self.code.append(span)
+            self.marks += [span] if is_comment else []
+        return Block(*span, ANCHOR if is_comment else WHOLE), after
 
     def _is_underlined(self, at: int) -> bool:
         """Whether a line is a title with a line of signs below it, about as long."""
@@ -358,7 +409,8 @@ class _Reader:
         shown = "title" if groups.get("title") else "whole_title"
         sign, first = groups.get("heading") or b"", match.start(shown)
         beside = [match.span(name) for name in ("state", "tags", "rest") if groups.get(name)]
-        beside += [(0, first)] if sign in self._rules.ranks or shown == "whole_title" else []
+        if sign in self._rules.ranks or shown == "whole_title":
+            beside += [(0, first), (match.end(shown), len(line.text))]
         self.marks += [(line.start + start, line.start + end) for start, end in beside]
         if tags := groups.get("tags"):
             self.notes.append((line.start, ("tags", " ".join(decoded(tags).strip(" \t:").split(":")))))

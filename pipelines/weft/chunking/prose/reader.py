@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from weft.chunking.prose.html import docbook_outline, html_outline
-from weft.chunking.prose.lined import ASCIIDOC, MAN, ORG, POD, lined_outline
+from weft.chunking.prose.lined import ASCIIDOC, MAN, ORG, POD, TEXINFO, lined_outline
 from weft.chunking.prose.markdown import markdown_outline
 from weft.chunking.prose.outline import Outline
 from weft.chunking.prose.rst import rst_outline
@@ -23,6 +23,7 @@ _MARKUPS: Mapping[str | None, Callable[[bytes], Outline]] = {
     "man": partial(lined_outline, rules=MAN),
     "org": partial(lined_outline, rules=ORG),
     "pod": partial(lined_outline, rules=POD),
+    "texinfo": partial(lined_outline, rules=TEXINFO),
 }
 
 

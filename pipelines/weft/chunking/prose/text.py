@@ -17,7 +17,9 @@ from weft.chunking.units.splitting import (
     SizedText,
     TokenCounter,
     character_start,
+    decoded,
     encoded,
+    sentences,
 )
 from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
@@ -53,8 +55,9 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
 def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
     r"""One chunk `title\ntext`, whole up to `sizes.max_tokens`; above that windows, each under the title.
 
-    Judgements of a collection name whole records, so a cut record could not be credited. Records without a text are
-    common in old collections, and their titles are judged.
+    Judgements of a collection name whole records, so a cut record could not be credited. What of a whole one lies
+    beyond `sizes.read_tokens` is in windows besides, its children (ING-36). Records without a text are common in old
+    collections, and their titles are judged.
     """
     title = document.title or ""
     alone = not document.text.strip()
@@ -64,11 +67,25 @@ def chunk_record(document: Document, sizes: ChunkSizes, count_tokens: TokenCount
         size = len(encoded(document.text))
         return [replace(chunk, end_byte=size, end_line=1) for chunk in assemble(document, text, [whole])]
     reserved = text.of_context(title)
-    if text.fits(0, whole.end, sizes.max_tokens - reserved):
-        return assemble(document, text, [replace(whole, context=title)])
+    is_whole = text.fits(0, whole.end, sizes.max_tokens - reserved)
+    read = (sizes.read_tokens or sizes.max_tokens) - reserved if is_whole else 0
+    units = [replace(whole, context=title)] if is_whole else []
     if 2 * reserved > sizes.target_tokens:
         title, reserved = "", 0
-    return assemble(document, text, _window_units(layout_windows(text, reserved), title))
+    if not text.fits(0, whole.end, read):
+        start = _unread(text, read)
+        rest = SizedText(decoded(text.source[start:]), sizes, count_tokens)
+        spans = [(start + first, start + last) for first, last in layout_windows(rest, reserved)]
+        units += [replace(window, level=_WINDOW_LEVEL, parents=(whole.path,)) for window in _window_units(spans, title)]
+    return assemble(document, text, units)
+
+
+def _unread(text: SizedText, read: int) -> int:
+    """Where a sentence begins that is not read to its end, or one before it, from which on there is the minimum."""
+    end = len(text.source)
+    begins = [0, *sentences(text.source, 0, end)]
+    most = min(read, text.tokens(0, end) - text.sizes.min_tokens)
+    return begins[max(0, bisect_right(begins, most, key=lambda begin: text.tokens(0, begin)) - 1)]
 
 
 def _window_units(spans: list[tuple[int, int]], context: str = "") -> list[ParsedUnit]:

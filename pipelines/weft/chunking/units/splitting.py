@@ -56,6 +56,7 @@ class ChunkSizes:
     list_tokens: int | None = None  # A list up to this length stays whole; None: up to the target
     paragraph_tokens: int | None = None  # A paragraph above this length is a unit of its own; None: none is
     whole_tokens: int | None = None  # A configuration file below this length stays whole; None: below the target
+    read_tokens: int | None = None  # Of a record, what the encoder reads; None: all of it
     nested_tokens: int | None = None  # A nested object above this length is a unit of its own; None: above the minimum
     topics: TopicRules | None = None  # what ends a topic of a conversation; None: its own markers alone
 
@@ -107,7 +108,7 @@ class ActiveSizes:
 
     domains: Mapping[Domain, ChunkSizes]
     # Sizes of records by domain: stated, never learned, since their author cut them. So a record stays whole even where
-    # it is longer than the encoder reads, and its end is not embedded.
+    # it is longer than the encoder reads, and its end is embedded in windows.
     record: Mapping[Domain, ChunkSizes]
 
     def sizes_of(self, document: Document) -> ChunkSizes:

@@ -277,7 +277,13 @@ def _as_indexed(content: Content, text: str) -> Any:
     # A title that the mask took away is not said again; one that no text of the content holds is, as it is of others.
     title = place.title if place.title and (place.title in text or place.title not in content.text) else None
     return lexical_document(
-        {"text": text, "sequence": chunk.sequence, "uri": chunk.uri, "defines": chunk.defines},
+        {
+            "text": text,
+            "sequence": chunk.sequence,
+            "uri": chunk.uri,
+            "defines": chunk.defines,
+            "parent_id": chunk.parent_id,
+        },
         {"title": title, "content_type": place.content_type, "triggers": ()},
     )
 

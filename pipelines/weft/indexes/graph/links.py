@@ -51,8 +51,8 @@ from weft.runtime.storage.tables import Database, create, glob_escaped, insert, 
 
 # Keys that a link is looked for under, the surest first (ING-14); `keys` has those of definitions.
 
-_SHARED_FOLDER = frozenset({"go", "java", "kotlin", "csharp", "c", "swift", "scala"})
-_IMPLICIT_OWNER = frozenset({"java", "kotlin", "csharp", "c", "swift", "scala", "ruby"})
+_SHARED_FOLDER = frozenset({"go", "java", "kotlin", "csharp", "c", "swift", "scala", "hcl", "proto", "graphql"})
+_IMPLICIT_OWNER = frozenset({"java", "kotlin", "csharp", "c", "swift", "scala", "ruby", "proto", "sql"})
 _EXPLICIT = frozenset({"python", "javascript", "rust", "go"})  # a bare name comes from the file or from an import
 # What values of the language itself have: `x.append` says nothing about who else defines an `append`.
 _BUILT_IN = frozenset(name for kind in (str, bytes, list, dict, set, float, Exception) for name in dir(kind)) | {
@@ -342,7 +342,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
 
     files = [shard / CHUNKS_FOLDER / "chunks.parquet" for shard in shards_of(tables.parent)]
     stacked_rows(connection, "chunk_rows", files)
-    for name in ("files", "places", "defined", "links"):
+    for name in ("files", "places", "anchored", "defined", "links"):
         run(name)
     _bearers(connection, tables)
     _wants(connection)
@@ -381,6 +381,7 @@ def _bearers(connection: Database, tables: Path) -> None:
             document_keys_of,
         ),
         ("SELECT unit, uri, anchor FROM places WHERE anchor <> ''", anchor_keys),
+        ("SELECT unit, uri, anchor FROM anchored", anchor_keys),
         ("SELECT min(place), uri, heading FROM places WHERE heading <> '' GROUP BY uri, heading", anchor_keys),
     ):
         keys_of: Callable[..., Iterable[str]] = keys

@@ -13,6 +13,11 @@ SELECT place, chunk_id, uri, sequence, level, symbol, anchor, heading_path[-1] A
        first_value(place) OVER (PARTITION BY uri ORDER BY sequence, place) AS head
 FROM chunk_rows;
 
+-- anchored: all names of places in a unit that has several
+CREATE TABLE anchored AS
+SELECT unit, p.uri, unnest(string_split(attributes->>'$.anchors', ' ')) AS anchor
+FROM chunk_rows JOIN places p USING (place);
+
 -- defined: names that a unit defines beside its own; of those joined to it, under their own symbols
 CREATE TABLE defined AS
 WITH cut AS (

@@ -129,7 +129,7 @@ def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int
     for group in range(chunks.num_row_groups):
         rows = chunks.metadata.row_group(group).num_rows
         if position < stop and position + rows > start:
-            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "defines"])
+            yield position, chunks.read_row_group(group, columns=["uri", "text", "sequence", "defines", "parent_id"])
         position += rows
 
 
@@ -137,7 +137,10 @@ def lexical_document(chunk: Mapping[str, Any], document: Mapping[str, Any]) -> L
     """The text of a content by field, from its first chunk and that chunk's document.
 
     Titles join texts that do not say them (ING-37), words of identifiers join code, names' words join all other texts.
+    A window of a record has no words: the record has them, and would count them twice (ING-36).
     """
+    if document["content_type"] == ContentType.RECORD and chunk["parent_id"] is not None:
+        return LexicalDocument("", "", "")
     title, contents = normalised(document["title"] or ""), normalised(chunk["text"])
     named = contents.startswith(title) if document["content_type"] == ContentType.RECORD else title in contents
     if not named:

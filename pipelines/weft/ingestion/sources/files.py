@@ -255,6 +255,7 @@ _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
     **dict.fromkeys(("adoc", "asciidoc", "asc"), _of_type(ContentType.MARKUP, "asciidoc")),
     "org": _of_type(ContentType.MARKUP, "org"),
     "pod": _of_type(ContentType.MARKUP, "pod"),
+    **dict.fromkeys(("texi", "texinfo", "txi"), _of_type(ContentType.MARKUP, "texinfo")),
     **dict.fromkeys(("docbook", "dbk"), _of_type(ContentType.MARKUP, "docbook")),
     **dict.fromkeys(("tex", "ltx", "latex"), _latex),
     **dict.fromkeys(_TABLE_SUFFIXES, _table),

@@ -256,7 +256,7 @@ def _listed(path: Path, settings: IngestSettings, store: Path | None) -> SourceL
                 f"source {path} on host {socket.gethostname()}, where the job runs: expected a folder or a regular "
                 "file, found none; check the path"
             )
-        if path.name.endswith(corpus.SUFFIXES) and not _is_transcript(path):
+        if path.name.endswith(corpus.SUFFIXES) and _is_corpus(path):
             return SourceListing(list(corpus.list_records(path, settings)))
         if path.name.endswith(TABLE_SUFFIX):
             return SourceListing(list(list_rows(path)))
@@ -389,15 +389,15 @@ def _status(root: Path, path: tuple[str, ...]) -> os.stat_result | None:
         return None
 
 
-def _is_transcript(path: Path) -> bool:
-    """Whether a file of lines holds turns of a conversation, by how it begins."""
+def _is_corpus(path: Path) -> bool:
+    """Whether a file of lines holds records; else turns of a conversation, or objects of any kind, by how it begins."""
     if path.name.endswith(".gz"):
-        return False
+        return True
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    return format_of(path.name, head) is not None or transcripts.is_of_turns(
-        head.partition(b"\n")[0].decode("utf-8", "replace")
-    )
+    first = head.partition(b"\n")[0].decode("utf-8", "replace")
+    other = first.lstrip("\ufeff \t").startswith("{") and '"_id"' not in first
+    return not (other or format_of(path.name, head) is not None or transcripts.is_of_turns(first))
 
 
 def list_declared(source: SourceSettings, settings: IngestSettings, *, store: Path) -> SourceListing:

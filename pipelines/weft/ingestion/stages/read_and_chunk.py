@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 
 from weft.chunking.chunker import title_of
 from weft.chunking.prose.summary import summary_of, within
@@ -21,8 +23,10 @@ from weft.indexes.merge import repeated_uri
 from weft.ingestion.parser.parser import Parser
 from weft.ingestion.report import NO_SUMMARY, REJECTED
 from weft.ingestion.settings import IngestSettings, SummarySettings
+from weft.ingestion.sources.formats.registry import Convert
 from weft.ingestion.sources.items import SourceItem, StoredItem
 from weft.ingestion.sources.sources import read_item
+from weft.ingestion.stages.conversions import Conversions
 from weft.ingestion.stages.reuse import DocumentKeys, document_key
 from weft.ingestion.units import Unit, UnitWorker
 from weft.runtime.chat import ChatEndpoint, EndpointError
@@ -54,6 +58,7 @@ class ReadRules:
     domain: Domain | None  # overrides the domain of every document
     made_with: str = ""  # what decides the rows of every document besides itself and its sizes; see `document_key`
     live: DocumentKeys = field(default_factory=DocumentKeys)  # documents of the live generation
+    conversions: Path | None = None  # where files in formats are kept as they were read; None where they are not
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,7 @@ class ReadAndChunk(UnitWorker):
         rejections: list[Rejection] = []
         for item in unit.items:
             reading = self._reading
-            for document in read_item(item, reading.ingest, domain=reading.domain, convert=self._parser.convert):
+            for document in read_item(item, reading.ingest, domain=reading.domain, convert=self._convert):
                 if isinstance(document, Rejection):
                     rejections.append(document)
                 elif not document.text.strip() and not _is_titled(document):
@@ -150,6 +155,11 @@ class ReadAndChunk(UnitWorker):
                 else:
                     readable[document.uri] = self._compared(document, item)
         return list(readable.values()), rejections
+
+    @cached_property
+    def _convert(self) -> Convert:
+        cache = self._reading.conversions
+        return self._parser.convert if cache is None else Conversions(cache, self._parser.convert)
 
     def _compared(self, document: Document, item: SourceItem) -> _Readable:
         sizes = self._reading.sizes.sizes_of(document)

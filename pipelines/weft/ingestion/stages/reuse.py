@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +23,8 @@ from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId
 from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, Manifest, read_generation_manifest
 from weft.indexes.merge import REPEATED, MergedTables
+from weft.ingestion.sources.files import DECODED, FLOOD
+from weft.ingestion.sources.formats.registry import LEFT_OUT
 from weft.runtime.storage.files import canonical, files_below, verify_some
 from weft.runtime.storage.sqlite import blob_key
 
@@ -29,6 +32,7 @@ log = logging.getLogger(__name__)
 
 # what says since when documents are indexed, and what they said: in a generation's own folder, or in its shards'
 _EARLIER_FILES = frozenset(f"{name}.parquet" for name in ("documents", "chunks", "revisions", "former_places"))
+_OF_READING = (REPEATED, DECODED, FLOOD, LEFT_OUT)
 _KEY = np.dtype("S32")  # half a key is enough: 128 bits do not meet by chance
 
 
@@ -38,11 +42,16 @@ def document_key(document: Document, sizes: ChunkSizes, made_with: str) -> str:
     return blob_key(made_with, repr(sizes), canonical(facts).decode("utf-8", "surrogatepass"))
 
 
-@functools.cache
 def cutting_code() -> str:
     """SHA-256 of the source of all chunkers: after any change to them every document is cut again."""
+    return code_of(chunking)
+
+
+@functools.cache
+def code_of(package: ModuleType) -> str:
+    """SHA-256 of the source of a package."""
     digest = hashlib.sha256()
-    for folder in chunking.__path__:
+    for folder in package.__path__:
         for path in files_below(Path(folder)):
             if path.suffix in {".py", ".scm"}:
                 digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -57,12 +66,14 @@ class DocumentKeys:
 
     @classmethod
     def of(cls, generation: Path) -> DocumentKeys:
-        """The documents of a generation that went through without a note."""
+        """The documents of a generation that went through without a note on how they were cut."""
         folder = generation / CHUNKS_FOLDER
         documents = pq.read_table(folder / "documents.parquet", columns=["uri", "made_from"])
         rejected = pq.read_table(folder / "rejected.parquet", columns=["uri", "reason"])
-        # A document with a note, such as on a parser that crashed, is cut again: so the note is made again.
-        noted = rejected.filter(pc.not_equal(rejected["reason"], pa.scalar(REPEATED)))["uri"].combine_chunks()
+        # A document with a note, such as on a parser that crashed, is cut again: so the note is made again. Others are
+        # made when a document is read, which it is in any case.
+        of_cutting = pc.invert(pc.is_in(rejected["reason"], value_set=pa.array(_OF_READING)))
+        noted = rejected.filter(of_cutting)["uri"].combine_chunks()
         plain = documents.filter(pc.invert(pc.is_in(documents["uri"], value_set=noted)))
         return cls([str(key) for key in plain["made_from"].to_pylist()])
 

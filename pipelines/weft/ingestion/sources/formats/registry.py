@@ -6,11 +6,15 @@ most readers are libraries for what strangers wrote.
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
+from io import BufferedReader
 from pathlib import Path, PurePosixPath
+from typing import IO, cast
 
 from weft.domain.documents import Rejection
 from weft.domain.errors import MissingExtraError
@@ -51,6 +55,7 @@ class Format:
 
     called: str  # for people
     recognised: Callable[[str, bytes], bool]  # by its lower name and its first bytes
+    beside: str = ""  # the name of a file, two folders above, that it is read with
 
 
 def format_of(name: str, head: bytes, size: int = 0, limit: int = 0) -> str | None:
@@ -75,19 +80,11 @@ def convert(conversion: Conversion) -> Iterator[Read]:
 def steps(conversion: Conversion) -> Iterator[Read | None]:
     """The same, with None after each step of work that gave nothing yet."""
     name, uri = conversion.format, conversion.uri
-    root = Path(conversion.root)
-
-    def beside(names: Sequence[str]) -> bytes | None:
-        try:
-            return read_bytes(root, tuple(names), limit=8 * conversion.limit)[0]
-        except UnreadableError:
-            return None
-
     try:
         with extras_named():
             read = import_module(f"{__package__}.{name}").read
-        with opened_file(root, conversion.path, limit=conversion.most_bytes) as file:
-            source = Source(file, conversion.path, conversion.limit, beside)
+        with _opened(conversion) as file:
+            source = Source(file, conversion.path, conversion.limit, _beside(conversion))
             yield from transcripts_of(_documents(read(source)), uri)
             left = {what: count for what, count in source.dropped.items() if count}
     except MissingExtraError as error:
@@ -107,6 +104,32 @@ def steps(conversion: Conversion) -> Iterator[Read | None]:
         return
     if left:
         yield Rejection(uri, LEFT_OUT, ", ".join(f"{what}: {count:,}" for what, count in sorted(left.items())))
+
+
+def digest_of(conversion: Conversion) -> str:
+    """SHA-256 of all that a file is read from.
+
+    Raises:
+        UnreadableError: It cannot be read.
+    """
+    with _opened(conversion) as file:
+        digest = hashlib.file_digest(cast("BufferedReader", file), "sha256")
+    digest.update(_beside(conversion))
+    return digest.hexdigest()
+
+
+def _opened(conversion: Conversion) -> AbstractContextManager[IO[bytes]]:
+    return opened_file(Path(conversion.root), conversion.path, limit=conversion.most_bytes)
+
+
+def _beside(conversion: Conversion) -> bytes:
+    """What the file holds that one is read with; nothing where there is none."""
+    if not (name := FORMATS[conversion.format].beside):
+        return b""
+    try:
+        return read_bytes(Path(conversion.root), (*conversion.path[:-2], name), limit=8 * conversion.limit)[0]
+    except UnreadableError:
+        return b""
 
 
 def _suffix(*suffixes: str) -> Callable[[str, bytes], bool]:
@@ -189,7 +212,9 @@ FORMATS: Mapping[str, Format] = {
         "a notebook", lambda name, head: name.endswith(".ipynb") and _is_json(head) and bool(_NOTEBOOK.search(head))
     ),
     "slack": Format(
-        "a day of Slack", lambda name, head: bool(_SLACK_DAY.fullmatch(name) and _is_json(head) and _SLACK.search(head))
+        "a day of Slack",
+        lambda name, head: bool(_SLACK_DAY.fullmatch(name) and _is_json(head) and _SLACK.search(head)),
+        beside="users.json",
     ),
     "exports": Format("conversations of an assistant", _is_export),
     "agents": Format("a session of a coding agent", _is_of_an_agent),

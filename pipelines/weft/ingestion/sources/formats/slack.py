@@ -35,9 +35,8 @@ def read(source: Source) -> Readings:
 
 def _names(source: Source) -> dict[str, str]:
     """Names of users by their ids; none where the file of users is not there."""
-    data = source.beside([*source.names[:-2], "users.json"])
     try:
-        users = json.loads(data) if data else []
+        users = json.loads(source.beside or b"[]")
     except (ValueError, RecursionError):
         users = []
     return {str(each["id"]): _name(each) for each in users if isinstance(each, Mapping) and each.get("id")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -18,7 +18,7 @@ class Source:
     file: IO[bytes]  # at its beginning, and can be sought
     names: Sequence[str]  # from the root to the file
     limit: int  # bytes of one record, characters of one text
-    beside: Callable[[Sequence[str]], bytes | None]  # content of another file, by the names from the same root
+    beside: bytes  # what the file holds that it is read with, if any
     dropped: Counter[str] = field(default_factory=Counter)  # how many of what, in words
 
     @property

@@ -26,7 +26,7 @@ START = re.compile(
 )
 _SENDER = re.compile(r"~?\s*(?P<name>[^:]{1,80}?):(?:\s|$)")
 _OMITTED = re.compile(  # what stands for a picture or a file that is not in the export, in the larger languages
-    r"<[^<>]{0,60}(?:omitted|attached|omitid|omess|omis|ausgeschlossen|angehängt|weggelaten|adjunto|anexado|allegato|joint"
+    r"<[^<>]{0,60}(?:omitted|attached|omitid|omess|omis|ocult|ausgeschlossen|angehängt|weggelaten|adjunto|anexado|allegato|joint"
     r"|utelämn|udeladt|pominięt|без медиа|опущен|省略|생략)[^<>]{0,60}>"
     r"|(?:image|video|audio|sticker|gif|document|contact card|photo|voice message|bild|imagen|foto|immagine|vídeo|audio"
     r"|documento|immagine|afbeelding) (?:omitted|weggelassen|omitid[oa]|omess[oa]|absente?|weggelaten|ocultad[oa])"
