@@ -1,4 +1,4 @@
-"""SCL-6, SCL-9: a code tree of 100,000 chunks, cut into one shard, two, four and eight; `WEFT_TREE` names its packages."""
+"""SCL-6, SCL-9: a code tree of 100,000 chunks, cut into 1, 2, 4 and 8 shards; `WEFT_TREE` names its packages."""
 
 from __future__ import annotations
 
