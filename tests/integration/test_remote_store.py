@@ -19,6 +19,7 @@ from weft.runtime.storage.working_copy import place_of
 pytestmark = pytest.mark.integration
 
 ASKED = "when is a lock released"
+RESULT = ("content_hash", "score")
 Run = Callable[..., dict[str, Any]]
 
 
@@ -45,8 +46,11 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
     return ran
 
 
-def found(answer: dict[str, Any]) -> list[tuple[str, float]]:
-    return [(each["content_hash"], each["score"]) for each in answer["results"]]
+def assert_alike(*answers: dict[str, Any]) -> None:
+    """The same results; a step of the clock between two searches makes what is fresh a little less so."""
+    hashes, scores = ([[each[name] for each in answer["results"]] for answer in answers] for name in RESULT)
+    assert hashes[0] == hashes[1]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-4)
 
 
 def test_the_loop_over_s3_comes_to_what_it_does_in_a_folder(
@@ -69,7 +73,7 @@ def test_the_loop_over_s3_comes_to_what_it_does_in_a_folder(
     assert remote["content_hash"] == local["content_hash"]
     searching = ("search", ASKED, "--server", "none")
     before = run(*searching, "--store", on("searcher"))
-    assert found(before) == found(run(*searching, "--store", folder))
+    assert_alike(before, run(*searching, "--store", folder))
 
     with EmbeddedBroker() as broker:
         updating = ("update", "--local", "--until-caught-up", "--bootstrap", broker.bootstrap)
@@ -87,7 +91,7 @@ def test_the_loop_over_s3_comes_to_what_it_does_in_a_folder(
     assert evidence[0] == evidence[1]
     assert not evidence[0].is_empty
     after = run(*searching, "--store", on("searcher"))
-    assert found(after) == found(run(*searching, "--store", folder))
+    assert_alike(after, run(*searching, "--store", folder))
     assert after["learned"] == night["learned"]
     assert run("status", "--store", on("watcher"))["events_applied"] == 1
     assert run("generations", "list", "--store", on("watcher"))
