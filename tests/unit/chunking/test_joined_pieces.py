@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from weft.chunking.chunker import chunk_document
@@ -104,42 +102,3 @@ def test_small_keys_of_configuration_join_what_is_beside_them() -> None:
     chunks = chunks_of(f"name: a\nfirst:\n{long}small: 1\nsecond:\n{long}", "yaml", ContentType.CONFIGURATION)
     assert min(chunk.tokens for chunk in chunks) >= SIZES.min_tokens
     assert {"name", "first", "small", "second"} <= {name for chunk in chunks for name in chunk.defines}
-
-
-PROSE = "Wading birds find what they eat in shallow water at low tide. "  # 12 words
-
-
-@pytest.mark.parametrize(
-    ("language", "kind", "text"),
-    [
-        (
-            None,
-            ContentType.MARKDOWN,
-            f"# Birds\n\n{PROSE}\n\n## Heron\n\nGrey.\n\n## Tern\n\nWhite.\n\n## Gannet\n\n{PROSE}\n",
-        ),
-        (
-            "html",
-            ContentType.MARKUP,
-            f"<h1 id=birds>Birds</h1><p>{PROSE}</p>\n<h2 id=heron>Heron</h2><p>Grey.</p>\n<h2 id=tern>Tern</h2>"
-            f"<p>White.</p>\n<h2 id=gannet>Gannet</h2><p>{PROSE}</p>\n",
-        ),
-        (
-            "man",
-            ContentType.MARKUP,
-            f".TH BIRDS 1\n{PROSE}\n.SH HERON\nGrey.\n.SH TERN\nWhite.\n.SH GANNET\n{PROSE}\n",
-        ),
-    ],
-)
-def test_short_sections_join_each_other_or_the_one_that_they_belong_to(
-    language: str | None, kind: ContentType, text: str
-) -> None:
-    """ING-38: under the path of the one that tells most; every heading's anchor leads to the piece."""
-    sizes = replace(SIZES, max_tokens=24, target_tokens=24)
-    document = Document(
-        uri="tree/birds", content_type=kind, domain=Domain.GENERAL, text=text, language=language, trust_level=100
-    )
-    chunks = chunk_document(document, sizes, words)
-    assert [chunk.heading_path[-1].lower() for chunk in chunks] == ["birds", "gannet"]
-    anchors = [chunk.attributes.get("anchors", chunk.anchor or "").split() for chunk in chunks]
-    assert anchors == [["birds", "heron", "tern"], ["gannet"]]
-    assert all(chunk.tokens >= 12 for chunk in chunks)

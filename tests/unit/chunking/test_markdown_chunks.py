@@ -8,8 +8,7 @@ from weft.domain.chunks import LINK_LIST, Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import LinkKind
 
-# Pieces as they are before the small ones are joined.
-SIZES = ChunkSizes(max_tokens=200, target_tokens=40, min_tokens=0, overlap_tokens=10)
+SIZES = ChunkSizes(max_tokens=200, target_tokens=40, min_tokens=5, overlap_tokens=10)
 
 
 def words(text: str) -> int:

@@ -7,8 +7,7 @@ from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 
-# Pieces as they are before the small ones are joined.
-SIZES = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=0, overlap_tokens=10)
+SIZES = ChunkSizes(max_tokens=400, target_tokens=300, min_tokens=5, overlap_tokens=10)
 
 
 def chunks_of(text: str, content_type: ContentType = ContentType.MARKDOWN, language: str | None = None) -> list[Chunk]:

@@ -16,8 +16,7 @@ from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import Link, LinkKind
 from weft.ingestion.sources.files import kind_of
 
-# Pieces as they are before the small ones are joined.
-SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=0, overlap_tokens=5)
+SIZES = ChunkSizes(max_tokens=60, target_tokens=30, min_tokens=3, overlap_tokens=5)
 
 
 def words(text: str) -> int:

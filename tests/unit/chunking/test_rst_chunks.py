@@ -10,8 +10,7 @@ from weft.domain.chunks import Chunk
 from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import Link, LinkKind
 
-# Pieces as they are before the small ones are joined.
-SIZES = ChunkSizes(max_tokens=60, target_tokens=40, min_tokens=0, overlap_tokens=10, list_tokens=20)
+SIZES = ChunkSizes(max_tokens=60, target_tokens=40, min_tokens=5, overlap_tokens=10, list_tokens=20)
 
 
 def words(text: str) -> int:

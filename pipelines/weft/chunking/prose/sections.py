@@ -11,11 +11,10 @@ from itertools import pairwise, takewhile
 
 from weft.chunking.prose.outline import ANCHOR, DEEPEST, LIST, PARAGRAPH, PREAMBLE, WHOLE, Block, Heading, Outline
 from weft.chunking.units.hierarchy import PATH_SEPARATOR, assemble, fitted
-from weft.chunking.units.joining import joined
 from weft.chunking.units.parsed import Head, NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import Cuts, SizedText, decoded, sentences
 from weft.domain.chunks import LINK_LIST, Chunk
-from weft.domain.documents import ContentType, Document
+from weft.domain.documents import Document
 
 _LINK = re.compile(
     r"!?\[(?P<text>(?:[^][]|\[[^][]*\])*)\](?:\([^()\s]*(?:\s[^()]*)?\)|\[[^][]*\])"  # of Markdown
@@ -52,22 +51,19 @@ def chunk_outline(document: Document, text: SizedText, outline: Outline) -> list
     """Chunks of a document of which a reader made the outline.
 
     A section stays whole up to the target; a longer one is cut into its special blocks and long paragraphs, and runs
-    of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum. What is
-    below the minimum joins what it belongs to, except in papers.
+    of the blocks between them. Lists stay whole up to their own limit, every other block up to the maximum.
     """
     facts = outline.facts
     anchors, notes = NamePositions.of(outline.anchors), NamePositions.of(outline.notes)
     text = _ShownText(document.text, text, facts)
     sections = _with_depths(_with_preamble(_sections(outline.blocks), text), text)
     units = [
-        part
+        _annotated(part, anchors, notes, text.source)
         for section, unit in _units(sections, len(text.source))
         for run, blocks in _runs(section.blocks, unit, text)
         for part in _parts(run, blocks, text, outline.heads)
     ]
-    if document.content_type is not ContentType.PAPER:  # a theorem of one line is a unit of its own
-        units = joined(text, units, near=document.content_type in {ContentType.MARKDOWN, ContentType.RST})
-    return assemble(document, text, [_annotated(unit, anchors, notes, text.source) for unit in units], facts)
+    return assemble(document, text, units, facts)
 
 
 class _ShownText(SizedText):
@@ -144,7 +140,7 @@ def _with_preamble(sections: list[_Section], text: SizedText) -> list[_Section]:
 
 def _with_depths(sections: Sequence[_Section], text: SizedText) -> list[_Section]:
     """Sections on the deepest level with those below them, where they fit the target together."""
-    together: list[_Section] = []
+    joined: list[_Section] = []
     index = 0
     while index < len(sections):
         section, end = sections[index], index + 1
@@ -154,12 +150,12 @@ def _with_depths(sections: Sequence[_Section], text: SizedText) -> list[_Section
             below = [block for inner in sections[index:end] for block in inner.blocks]
             room = text.sizes.target_tokens - text.of_context(_context(section.headings[: section.own]))
             if end - index > 1 and text.fits(below[0].start, below[-1].end, room):
-                together.append(replace(section, blocks=below))
+                joined.append(replace(section, blocks=below))
                 index = end
                 continue
-        together.append(section)
+        joined.append(section)
         index += 1
-    return together
+    return joined
 
 
 def _title_of(sections: Sequence[_Section]) -> _Section | None:

@@ -26,11 +26,8 @@ _SPARSE = 64  # bytes per token that no text has: what is longer is above the mi
 _HEADS, _SMALL_SIBLING, _HEADED, _SIBLING, _BESIDE = range(5)
 
 
-def joined(text: SizedText, units: Sequence[ParsedUnit], *, near: bool = False) -> list[ParsedUnit]:
-    """The units of a document, in source order, with those below the minimum joined where they can be.
-
-    `near` leaves out the last two ways: sections that people wrote to be found are not told by a short one beside them.
-    """
+def joined(text: SizedText, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
+    """The units of a document, in source order, with those below the minimum joined where they can be."""
     left = list(reversed(units))
     done: list[ParsedUnit] = []
     while left:
@@ -43,7 +40,6 @@ def joined(text: SizedText, units: Sequence[ParsedUnit], *, near: bool = False) 
             choices.append((_belongs(text, unit, done[-1], follows=False), together, False))
         if left and (together := _together(text, unit, left[-1])) is not None:
             choices.append((_belongs(text, unit, left[-1], follows=True), together, True))
-        choices = [choice for choice in choices if choice[0] <= (_HEADED if near else _BESIDE)]
         if not choices:
             done.append(unit)
         elif min(choices)[2]:
