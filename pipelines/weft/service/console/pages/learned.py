@@ -81,7 +81,8 @@ def _read(service: Service) -> _Values:
     live = beliefs_of(catalog, priors, LIVE)
     for version, reading in weights_by_version(catalog, priors, live[0], service.weights):
         weights[reading.scope][reading.parameter].append((version, reading))
-    return _Values(version_page(catalog, priors, live), versions_of(catalog), weights, reliability_of(catalog, priors))
+    confidences = reliability_of(catalog, priors, live[1])
+    return _Values(version_page(catalog, priors, live), versions_of(catalog), weights, confidences)
 
 
 def _in_short(page: LearnedPage) -> None:
