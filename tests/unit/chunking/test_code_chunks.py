@@ -8,43 +8,14 @@ import pytest
 from tree_sitter_language_pack import get_language
 
 from tests.support.code_samples import SAMPLES
-from weft.chunking.chunker import chunk_document
+from tests.support.cut_code import SIZES, chunks_of, links_of, named, words
 from weft.chunking.code.grammar import LAST, ONLY
 from weft.chunking.code.grammars import GRAMMARS
 from weft.chunking.code.tree import query_of
 from weft.chunking.units.splitting import ChunkSizes
-from weft.domain.chunks import Chunk
-from weft.domain.documents import ContentType, Document, Domain
 from weft.domain.links import LinkKind
 
-# Pieces as they are before the small ones are joined: these are a few words long.
-SIZES = ChunkSizes(max_tokens=400, target_tokens=100, min_tokens=0, overlap_tokens=10)
 TIGHT = ChunkSizes(max_tokens=40, target_tokens=40, min_tokens=0, overlap_tokens=6)
-
-
-def words(text: str) -> int:
-    return len(text.split())
-
-
-def chunks_of(language: str, text: str | None = None, sizes: ChunkSizes = SIZES) -> list[Chunk]:
-    document = Document(
-        uri=f"tree/shelf.{language}",
-        content_type=ContentType.CODE,
-        domain=Domain.CODE,
-        text=SAMPLES[language] if text is None else text,
-        language=language,
-        trust_level=100,
-    )
-    return chunk_document(document, sizes, words)
-
-
-def named(chunks: list[Chunk]) -> dict[str, Chunk]:
-    return {chunk.symbol: chunk for chunk in chunks if chunk.symbol}
-
-
-def links_of(chunk: Chunk, kind: LinkKind) -> set[str]:
-    return {link.target for link in chunk.links if link.kind is kind}
-
 
 UNITS = {
     "go": [
@@ -564,118 +535,6 @@ def test_a_body_within_the_limit_is_not_split_for_its_context() -> None:
     method = "    def method(self):\n" + "        call(self)\n" * 195
     chunks = chunks_of("python", f"class {'A' * 9}(B, C, D, E, F, G, H, I):\n{method}")
     assert [chunk.completeness for chunk in chunks] == [1.0, 1.0]
-
-
-def test_a_language_without_a_grammar_is_cut_by_its_layout() -> None:
-    """ING-5, ING-12: nothing is lost for want of one."""
-    assert {chunk.kind for chunk in chunks_of("unheardof", "print 1;\n" * 300)} == {"window"}
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "symbols"),
-    [
-        (
-            "perl",
-            "".join(f"# Does {n}.\nsub f{n} {{\n    my $x = {n};\n    return $x;\n}}\n\n" for n in range(3)),
-            "f0 f1 f2",
-        ),
-        ("perl", "# A.\nsub a { 1; }\n\n=head2 b\n\nDoes.\n\n=cut\n\nsub b { 2; }\n", "a b"),
-        ("dart", "".join(f"/// Holds {n}.\nclass C{n} {{\n  int a = {n};\n}}\n\n" for n in range(3)), "C0 C1 C2"),
-        ("solidity", "contract A {\n  function f() public {\n    x = 1;\n  }\n}\n\ncontract B {\n}\n", "A A.f B"),
-    ],
-)
-def test_a_language_without_a_profile_is_cut_at_the_nodes_of_its_tree(language: str, text: str, symbols: str) -> None:
-    """ING-32: by what their names are like, with the comments above them."""
-    chunks = chunks_of(language, text)
-    assert [chunk.symbol for chunk in chunks] == symbols.split()
-    assert all(chunk.text.startswith(("#", "=head2", "///", "contract", "  function")) for chunk in chunks)
-
-
-@pytest.mark.parametrize(
-    ("language", "text", "units"),
-    [
-        (
-            "sql",
-            'CREATE TABLE shop."order" (id int);\n\nCREATE FUNCTION shop.open() RETURNS int AS $$ SELECT 1 $$;\n',
-            [
-                ("table", "shop.order", 'CREATE TABLE shop."order"'),
-                ("function", "shop.open", "CREATE FUNCTION shop.open() RETURNS int"),
-            ],
-        ),
-        ("hcl", 'data "a_zone" "here" {}\n', [("block", "data.a_zone.here", 'data "a_zone" "here"')]),
-        (
-            "proto",
-            "// Takes orders.\nservice Desk {\n  rpc Place(Order) returns (Order) { option a = 1; }\n}\n",
-            [
-                ("service", "Desk", "service Desk"),
-                ("method", "Desk.Place", "rpc Place(Order) returns (Order)"),
-            ],
-        ),
-        ("graphql", '"""Holds books."""\ntype Shelf {\n  id: ID!\n}\n', [("type", "Shelf", "type Shelf")]),
-        (
-            "kotlin",
-            '@file:JvmName("A")\npackage a\n\nconst val LIMIT = 3\n',
-            [("preamble", None, None), ("constants", None, None)],
-        ),
-        (
-            "ruby",
-            "class Shelf\n  LIMIT = 3\n\n  class << self\n    def open\n      1\n    end\n  end\nend\n",
-            [("class", "Shelf", "class Shelf"), ("method", "Shelf.open", "def open")],
-        ),
-        (
-            "scala",
-            "object A {\n}\n\nextension (s: Shelf) def twice(n: Int): Int = { s.take(n) }\n",
-            [("object", "A", "object A"), ("function", "twice", "extension (s: Shelf) def twice(n: Int): Int =")],
-        ),
-    ],
-)
-def test_further_languages_have_the_units_that_people_name(
-    language: str, text: str, units: list[tuple[str, str | None, str | None]]
-) -> None:
-    """ING-32: with their signatures; a schema is no type, and quotation marks are no part of a name."""
-    assert [(chunk.kind, chunk.symbol, chunk.signature) for chunk in chunks_of(language, text)] == units
-
-
-def test_what_is_spread_is_no_member() -> None:
-    """ING-14: three dots before a name are not the one that parts a member from what has it."""
-    (chunk,) = chunks_of("javascript", "function all() {\n  return [...items(), ...others];\n}\n")
-    assert [(link.target, link.confidence > 0.5) for link in chunk.links] == [("items", True)]
-
-
-CALLED = {
-    "csharp": {"Shelves.Shelf.Log", "Example.Books.Io.Write"},
-    "kotlin": {"Shelf.log", "example.books.Io.write"},
-    "php": {"Shelf.log", "count"},
-    "ruby": {"log", "raise"},
-    "swift": {"Shelf.log"},
-    "scala": {"Shelf.log", "example.books.Io.write"},
-    "lua": {"Shelf.log", "error"},
-    "bash": {"log_book", "write_book"},
-}
-IMPORTED = {
-    "csharp": "Example.Books.Io",
-    "kotlin": "example.books.Io",
-    "php": "Example\\Books\\Io",
-    "ruby": "./io",
-    "swift": "Foundation",
-    "scala": "example.books.Io",
-    "lua": "example.books",
-    "bash": "./lib.sh",
-    "proto": "example/books.proto",
-}
-
-
-@pytest.mark.parametrize("language", CALLED)
-def test_further_languages_have_calls(language: str) -> None:
-    """ING-32, ING-14: through imports and the object that a method belongs to."""
-    found = {target for chunk in chunks_of(language) for target in links_of(chunk, LinkKind.CALLS)}
-    assert CALLED[language] <= found
-
-
-@pytest.mark.parametrize("language", IMPORTED)
-def test_further_languages_have_imports(language: str) -> None:
-    """ING-32, ING-14: modules and files."""
-    assert IMPORTED[language] in {t for chunk in chunks_of(language) for t in links_of(chunk, LinkKind.IMPORTS)}
 
 
 @pytest.mark.parametrize("language", GRAMMARS)

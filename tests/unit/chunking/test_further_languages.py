@@ -1,0 +1,120 @@
+"""ING-5, ING-12, ING-14, ING-32: languages beside those that most code is written in, and those without a profile."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.cut_code import chunks_of, links_of
+from weft.domain.links import LinkKind
+
+
+def test_a_language_without_a_grammar_is_cut_by_its_layout() -> None:
+    """ING-5, ING-12: nothing is lost for want of one."""
+    assert {chunk.kind for chunk in chunks_of("unheardof", "print 1;\n" * 300)} == {"window"}
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "symbols"),
+    [
+        (
+            "perl",
+            "".join(f"# Does {n}.\nsub f{n} {{\n    my $x = {n};\n    return $x;\n}}\n\n" for n in range(3)),
+            "f0 f1 f2",
+        ),
+        ("perl", "# A.\nsub a { 1; }\n\n=head2 b\n\nDoes.\n\n=cut\n\nsub b { 2; }\n", "a b"),
+        ("dart", "".join(f"/// Holds {n}.\nclass C{n} {{\n  int a = {n};\n}}\n\n" for n in range(3)), "C0 C1 C2"),
+        ("solidity", "contract A {\n  function f() public {\n    x = 1;\n  }\n}\n\ncontract B {\n}\n", "A A.f B"),
+    ],
+)
+def test_a_language_without_a_profile_is_cut_at_the_nodes_of_its_tree(language: str, text: str, symbols: str) -> None:
+    """ING-32: by what their names are like, with the comments above them."""
+    chunks = chunks_of(language, text)
+    assert [chunk.symbol for chunk in chunks] == symbols.split()
+    assert all(chunk.text.startswith(("#", "=head2", "///", "contract", "  function")) for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "units"),
+    [
+        (
+            "sql",
+            'CREATE TABLE shop."order" (id int);\n\nCREATE FUNCTION shop.open() RETURNS int AS $$ SELECT 1 $$;\n',
+            [
+                ("table", "shop.order", 'CREATE TABLE shop."order"'),
+                ("function", "shop.open", "CREATE FUNCTION shop.open() RETURNS int"),
+            ],
+        ),
+        ("hcl", 'data "a_zone" "here" {}\n', [("block", "data.a_zone.here", 'data "a_zone" "here"')]),
+        (
+            "proto",
+            "// Takes orders.\nservice Desk {\n  rpc Place(Order) returns (Order) { option a = 1; }\n}\n",
+            [
+                ("service", "Desk", "service Desk"),
+                ("method", "Desk.Place", "rpc Place(Order) returns (Order)"),
+            ],
+        ),
+        ("graphql", '"""Holds books."""\ntype Shelf {\n  id: ID!\n}\n', [("type", "Shelf", "type Shelf")]),
+        (
+            "kotlin",
+            '@file:JvmName("A")\npackage a\n\nconst val LIMIT = 3\n',
+            [("preamble", None, None), ("constants", None, None)],
+        ),
+        (
+            "ruby",
+            "class Shelf\n  LIMIT = 3\n\n  class << self\n    def open\n      1\n    end\n  end\nend\n",
+            [("class", "Shelf", "class Shelf"), ("method", "Shelf.open", "def open")],
+        ),
+        (
+            "scala",
+            "object A {\n}\n\nextension (s: Shelf) def twice(n: Int): Int = { s.take(n) }\n",
+            [("object", "A", "object A"), ("function", "twice", "extension (s: Shelf) def twice(n: Int): Int =")],
+        ),
+    ],
+)
+def test_further_languages_have_the_units_that_people_name(
+    language: str, text: str, units: list[tuple[str, str | None, str | None]]
+) -> None:
+    """ING-32: with their signatures; a schema is no type, and quotation marks are no part of a name."""
+    assert [(chunk.kind, chunk.symbol, chunk.signature) for chunk in chunks_of(language, text)] == units
+
+
+def test_what_is_spread_is_no_member() -> None:
+    """ING-14: three dots before a name are not the one that parts a member from what has it."""
+    (chunk,) = chunks_of("javascript", "function all() {\n  return [...items(), ...others];\n}\n")
+    assert [(link.target, link.confidence > 0.5) for link in chunk.links] == [("items", True)]
+
+
+CALLED = {
+    "csharp": {"Shelves.Shelf.Log", "Example.Books.Io.Write"},
+    "kotlin": {"Shelf.log", "example.books.Io.write"},
+    "php": {"Shelf.log", "count"},
+    "ruby": {"log", "raise"},
+    "swift": {"Shelf.log"},
+    "scala": {"Shelf.log", "example.books.Io.write"},
+    "lua": {"Shelf.log", "error"},
+    "bash": {"log_book", "write_book"},
+}
+IMPORTED = {
+    "csharp": "Example.Books.Io",
+    "kotlin": "example.books.Io",
+    "php": "Example\\Books\\Io",
+    "ruby": "./io",
+    "swift": "Foundation",
+    "scala": "example.books.Io",
+    "lua": "example.books",
+    "bash": "./lib.sh",
+    "proto": "example/books.proto",
+}
+
+
+@pytest.mark.parametrize("language", CALLED)
+def test_further_languages_have_calls(language: str) -> None:
+    """ING-32, ING-14: through imports and the object that a method belongs to."""
+    found = {target for chunk in chunks_of(language) for target in links_of(chunk, LinkKind.CALLS)}
+    assert CALLED[language] <= found
+
+
+@pytest.mark.parametrize("language", IMPORTED)
+def test_further_languages_have_imports(language: str) -> None:
+    """ING-32, ING-14: modules and files."""
+    assert IMPORTED[language] in {t for chunk in chunks_of(language) for t in links_of(chunk, LinkKind.IMPORTS)}
