@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,10 +20,12 @@ from tests.support.sharded import answers, collection, facts, indexing, parts_of
 from weft.catalog.catalog import Catalog
 from weft.domain.ids import GenerationId
 from weft.indexes import schemas
-from weft.indexes.builder import GenerationBuilder
+from weft.indexes.builder import REVISIONS_FILE, GenerationBuilder
+from weft.indexes.former_places import FORMER_PLACES_FILE
 from weft.indexes.generation import Generation
+from weft.indexes.merge import REPEATED
 from weft.indexes.rows import RowSet
-from weft.indexes.shards import shards_of
+from weft.indexes.shards import shards_of, tables_of
 from weft.runtime.stages import HERE, Executor, in_threads
 
 SHARDS = (1, 2, 4, 8)
@@ -74,6 +77,7 @@ def told_by(generation: Generation, questions: Sequence[str]) -> tuple[Any, ...]
     contents = [(one.text, [each.chunk for each in one.occurrences]) for one in chunks.contents(range(0, rows, 7))]
     isolation = generation.dense(ENCODER).isolation
     read = [list(chunks.texts(range(1, rows, 9))), chunks.parents().tolist(), list(generation.contents)]
+    read += [chunks.documents(), chunks.uris(), chunks.table("documents").to_pylist(), chunks.trigger_phrases()]
     return lexical, dense, graph, analytics, contents, read, None if isolation is None else isolation.tolist()
 
 
@@ -146,6 +150,36 @@ def test_unchanged_shards_are_taken_over(tmp_path: Path) -> None:
     with closing(catalog.open(after.id)) as ours, closing(whole.open(anew.id)) as theirs:
         told = [told_plainly(one) for one in (ours, theirs)]
     assert told[0] == told[1]
+
+
+def test_documents_lie_with_the_shard_that_the_hash_of_their_uri_says(tmp_path: Path) -> None:
+    """SCL-6: no file holds the documents of all shards, or their texts; and another number of shards is cut anew."""
+    documents = [a_document(f"d{number:03d}", f"text number {number}") for number in range(60)]
+    parts = parts_of(tmp_path / "first", documents, 2)
+    parts.append(write_part(tmp_path / "first" / "00000009", [a_document("d001", "another text under the same URI")]))
+    catalog = Catalog(tmp_path / "store")
+    folder = catalog.folder_of(published(catalog, parts, indexing(61, 4)).id)
+    assert {path.name for path in (folder / "chunks").iterdir()} == {REVISIONS_FILE, FORMER_PLACES_FILE}
+    for name in ("documents", "texts"):
+        uris = [pq.read_table(file)["uri"].to_pylist() for file in tables_of(folder, name)]
+        assert [{shard_of(uri) for uri in own} for own in uris] == [{0}, {1}, {2}, {3}]
+        assert sum(map(len, uris)) == len(documents)
+    rejected = [pq.read_table(file)["reason"].to_pylist() for file in tables_of(folder, "rejected")]
+    assert rejected == [[REPEATED] if shard == shard_of("d001") else [] for shard in range(4)]
+
+    # What did not change is taken from four shards into two.
+    kept = [(document, document.uri) for document, _ in documents if document.uri != "d007"]
+    part = parts_of(tmp_path / "second", [changed := a_document("d007", "text number seven was changed")], 1)
+    pq.write_table(schemas.unchanged_to_table(kept), part[0] / "kept.parquet")
+    after = published(catalog, part, indexing(60, 2), base=True)
+    anew = parts_of(tmp_path / "anew", [*documents[:7], changed, *documents[8:]], 3)
+    assert after.content_hash == published(Catalog(tmp_path / "whole"), anew, indexing(60, 2)).content_hash
+    assert sum(pq.read_metadata(file).num_rows for file in tables_of(catalog.folder_of(after.id), "texts")) == 60
+
+
+def shard_of(uri: str) -> int:
+    """Of four."""
+    return int(hashlib.sha256(uri.encode()).hexdigest()[0], 16) // 4
 
 
 def told_plainly(generation: Generation) -> tuple[Any, ...]:

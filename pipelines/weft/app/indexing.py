@@ -27,7 +27,8 @@ from weft.domain.understanding import Complexity
 from weft.embedding.models import BUNDLED
 from weft.evaluation.replay.masking import Masks, masked
 from weft.indexes.generation import Generation, open_generation
-from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, read_generation_manifest
+from weft.indexes.manifest import ANSWERING, read_generation_manifest
+from weft.indexes.shards import tables_of
 from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.questions import StoredQuestion, stored_questions
@@ -97,8 +98,9 @@ def dropped(plan: IndexPlan) -> dict[str, int]:
     if not gone:
         return {}
     staying = [prefix for place in plan.places for prefix in uri_prefixes(place)]
-    uris = pq.read_table(folder / CHUNKS_FOLDER / "documents.parquet", columns=["uri"])["uri"].to_pylist()
-    going = [uri for uri in map(str, uris) if not begins_with(uri, staying)]
+    tables = [pq.read_table(file, columns=["uri"]) for file in tables_of(folder, "documents")]
+    uris = [str(uri) for table in tables for uri in table["uri"].to_pylist()]
+    going = [uri for uri in uris if not begins_with(uri, staying)]
     counts = {source: sum(begins_with(uri, uri_prefixes(Path(source))) for uri in going) for source in sorted(gone)}
     return {source: count for source, count in counts.items() if count}
 

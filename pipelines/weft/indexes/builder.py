@@ -37,7 +37,7 @@ from weft.indexes.manifest import (
 )
 from weft.indexes.merge import Encoding, Merge, MergedShard, MergedTables, merge_tables
 from weft.indexes.settings import IndexSettings, MergeSettings, RevisionSettings
-from weft.indexes.shards import MapTasks, overlapping, shards_of, take_over
+from weft.indexes.shards import MapTasks, overlapping, shards_of, tables_of, take_over
 from weft.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.storage.files import file_hashes
@@ -148,13 +148,13 @@ def write_revisions(task: RevisionTask) -> None:
         before = None if task.earlier is None else task.earlier / CHUNKS_FOLDER
         if before is not None:
             for name, generation in (("written_chunks", task.staging), ("earlier_chunks", before.parent)):
-                files = [shard / CHUNKS_FOLDER / "chunks.parquet" for shard in shards_of(generation)]
-                queries.define(name, files, schemas.CHUNKS)
+                queries.define(name, tables_of(generation, "chunks"), schemas.CHUNKS)
         for file, schema, rows in (
             (REVISIONS_FILE, REVISIONS, _revisions),
             (FORMER_PLACES_FILE, FORMER_PLACES, _former_places),
         ):
             out = task.staging / CHUNKS_FOLDER / file
+            out.parent.mkdir(exist_ok=True)
             with pq.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
                 for table in rows(queries, task, before) if before is not None else ():
                     writer.write_table(table)
@@ -360,7 +360,7 @@ class GenerationBuilder:
 
     def _text_tasks(self, shards: Sequence[_Shard], before: Manifest | None) -> list[ShardTask | MergeShards]:
         """Writers of the text indexes: one that writes a shard's as it is, or several whose parts are merged later."""
-        settings, documents = self._settings, self._staging / CHUNKS_FOLDER / "documents.parquet"
+        settings, documents = self._settings, tuple(tables_of(self._staging, "documents"))
         tasks: list[ShardTask | MergeShards] = []
         for shard in shards:
             merged, rows = shard.merged, shard.merged.counts["contents"]

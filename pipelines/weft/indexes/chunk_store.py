@@ -286,10 +286,11 @@ class ChunkStore:
             yield from self.contents(range(start, min(len(self), start + _BATCH)))
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """A stored table as it is, or some of its columns: documents, chunks, contents, mentions or rejected."""
-        wanted = None if columns is None else list(columns)
+        """A stored table, or some of its columns: documents and rejected by their `uri`, chunks, contents, mentions."""
+        wanted, files = None if columns is None else list(columns), self._files[name]
         with self._loading:
-            return pa.concat_tables([file.read(columns=wanted) for file in self._files[name]])
+            table = pa.concat_tables([file.read(columns=wanted) for file in files])
+        return table.sort_by("uri") if name in _BY_URI and len(files) > 1 else table
 
     def close(self) -> None:
         """Release the files."""
@@ -398,11 +399,13 @@ class ChunkStore:
         with self._loading:
             batches = [file.iter_batches(_BATCH, columns=names) for file in self._files["documents"]]
             rows = (row for some in batches for batch in some for row in batch.to_pylist())
-            return {row["uri"]: _facts(row, metadata) for row in rows}
+            documents = {row["uri"]: _facts(row, metadata) for row in rows}
+            return dict(sorted(documents.items())) if len(batches) > 1 else documents
 
 
-_OF_ALL = ("documents", "rejected", "revisions")
-_OF_SHARDS = ("chunks", "contents", "mentions")
+_OF_ALL = ("revisions",)
+_OF_SHARDS = ("chunks", "contents", "mentions", "documents", "rejected")
+_BY_URI = ("documents", "rejected")  # in whichever shards they lie
 _REVISED = ("content_hash", "revision")
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _BATCH = 1_024  # contents decoded at once while iterating

@@ -1,11 +1,13 @@
 """Merging parts into the tables of a generation, in one canonical order and in bounded memory (ING-24, ING-25).
 
-What is said of documents is merged as a whole: there are few of them, and of two under one URI the first stays. Chunks
-and what belongs to them are cut by ranges of content hash, and each range is merged by itself into a shard (SCL-6).
+Of two documents under one URI the first stays: which one that is, one worker finds out, from URIs alone. All rows are
+then cut by ranges, and each range is merged by itself into a shard (SCL-6): chunks and what belongs to them by content
+hash; documents, their texts and what was rejected by the hash of their URI.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,9 +24,18 @@ from weft.domain.errors import StoreError
 from weft.indexes import schemas
 from weft.indexes.dense.gather import vector_tables
 from weft.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest
-from weft.indexes.rows import hashes_of
+from weft.indexes.rows import HASH, hashes_of
 from weft.indexes.settings import MergeSettings
-from weft.indexes.shards import MapTasks, bounds, make_shards, overlapping, shard_count, shards_of, take_over
+from weft.indexes.shards import (
+    MapTasks,
+    bounds,
+    make_shards,
+    overlapping,
+    shard_count,
+    shards_of,
+    tables_of,
+    take_over,
+)
 from weft.runtime.storage.tables import TableQueries
 
 REPEATED = "repeated_uri"
@@ -35,38 +46,38 @@ _CUT_BYTES = 64 * 1024**2  # of parts that one task cuts: bounds its memory, cha
 _REPEATED_DETAIL = "expected every document under a URI of its own, another came first"
 _OWN = {**schemas.TABLES, "kept": schemas.UNCHANGED}
 _DROPPED = schemas.without_nulls(uri=pa.string(), dropped_from=pa.string())
-_URIS = schemas.without_nulls(uri=pa.string())
+_BY_CONTENT = ("chunks", "mentions")
+_BY_URI = ("documents", "texts", "rejected")
+_URI_HASH = "sha256(uri)"
 _BY = {"by_type": "content_type", "by_domain": "domain", "by_language": "language"}
 
 # Of documents with one URI the first part's stays; what is in the live generation unchanged counts for its own part.
 _PLACED = """
 select uri, min(part) as part from (select uri, part from documents union all select uri, part from kept) group by uri
 """
-_UNCHANGED = (
-    "select uri, kept.modified_at as seen_at, kept.made_from as found_by from kept join placed using (uri, part)"
-)
-_DOCUMENTS = """
-select documents.* replace (earlier.since as indexed_at)
-from documents join placed using (uri, part) left join earlier using (uri)
-union all by name
-select base_documents.* replace (
-    unchanged.seen_at as modified_at, unchanged.found_by as made_from, earlier.since as indexed_at
-)
-from base_documents join unchanged using (uri) left join earlier using (uri)
-"""
-_TEXTS = """
-select texts.* from texts join placed using (uri, part)
-union all by name
-select base_texts.* from base_texts semi join unchanged using (uri)
-"""
+_UNCHANGED = "select kept.uri, kept.modified_at, kept.made_from from kept join placed using (uri, part)"
 _REPEATS = """
 select uri, part from (select uri, part from documents union all select uri, part from kept)
 anti join placed using (uri, part)
 """
+_DOCUMENTS = """
+select documents.* replace (earlier.since as indexed_at)
+from documents anti join dropped using (uri, part) left join earlier using (uri)
+union all by name
+select base_documents.* replace (
+    unchanged.modified_at as modified_at, unchanged.made_from as made_from, earlier.since as indexed_at
+)
+from base_documents join unchanged using (uri) left join earlier using (uri) where {inside}
+"""
+_TEXTS = """
+select texts.* from texts anti join dropped using (uri, part)
+union all by name
+select base_texts.* from base_texts semi join unchanged using (uri) where {inside}
+"""
 _REJECTED = f"""
 select uri, reason, detail from rejected
 union all
-select uri, '{REPEATED}', '{_REPEATED_DETAIL}' from ({_REPEATS})
+select uri, '{REPEATED}', '{_REPEATED_DETAIL}' from dropped where {{inside}}
 """  # noqa: S608  # our own words
 _STAYED = "select base_chunks.* from base_chunks semi join unchanged using (uri) where {inside}"
 _NEW = "select chunks.* from chunks anti join dropped using (uri, part)"
@@ -131,8 +142,10 @@ class MergedShard:
     parts: tuple[Path, ...]  # where its new vectors, tokens and weights are
     counts: Mapping[str, int]  # rows of its tables
     digest: str  # of its chunks
+    of_documents: str  # the digest of its documents
+    summaries: Mapping[str, Mapping[str, int]]  # see `MergedTables`
     unchanged_contents: int
-    base: Path | None  # the same shard of the generation before, where that is unchanged
+    base: Path | None  # the same shard of the generation before, where its contents are unchanged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,69 +165,74 @@ class MergedTables:
 def merge_tables(task: Merge, run: MapTasks = map) -> MergedTables:
     """Write every table of a generation; running it again writes the same."""
     task.work.mkdir(parents=True, exist_ok=True)
-    (documents,) = run(_merge_documents, [task])
-    folders = make_shards(task.out, shard_count(documents.chunks, task.shard_contents))
+    (outline,) = run(_outline, [task])
+    folders = make_shards(task.out, shard_count(outline.chunks, task.shard_contents))
     parts = _cut(task, len(folders), run)
     tasks = [_Shard(task, shard, len(folders), folders[shard], parts[shard]) for shard in range(len(folders))]
     shards = list(run(_merge_shard, tasks))
-    counts = Counter(documents.counts)
-    for one in shards:
+    counts: Counter[str] = Counter()
+    digests = {}
+    for number, one in enumerate(shards):
         counts.update(one.counts)
-    chunks = {f"chunks-{number:04d}" if number else "chunks": shard.digest for number, shard in enumerate(shards)}
+        for name, digest in (("chunks", one.digest), ("documents", one.of_documents)):
+            digests[f"{name}-{number:04d}" if number else name] = digest
     return MergedTables(
         counts=dict(counts),
-        digests={"documents": documents.digest, **chunks},
+        digests=digests,
         shards=shards,
-        encoders=documents.encoders,
-        unchanged=documents.unchanged,
+        encoders=outline.encoders,
+        unchanged=outline.unchanged,
         unchanged_contents=sum(shard.unchanged_contents for shard in shards),
-        summaries=documents.summaries,
+        summaries={title: _added(shard.summaries[title] for shard in shards) for title in (*_BY, "rejected")},
     )
 
 
+def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Counts of several shards as one, the largest first."""
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
+
+
 @dataclass(frozen=True, slots=True)
-class _Documents:
-    """What is said of documents, merged."""
+class _Outline:
+    """What has to be known of all parts before they are cut."""
 
-    counts: Mapping[str, int]
-    digest: str
     chunks: int  # rows that the chunks of all shards will have
+    unchanged: int  # documents taken from the base
     encoders: Mapping[str, Encoding]
-    unchanged: int
-    summaries: Mapping[str, Mapping[str, int]]
 
 
-def _merge_documents(task: Merge) -> _Documents:
-    folder, spill = task.out / CHUNKS_FOLDER, task.work / "documents"
-    folder.mkdir(parents=True, exist_ok=True)
-    digest = RowsDigest()
+def _outline(task: Merge) -> _Outline:
+    """Write which documents are left out, and which are unchanged; of documents and chunks, URIs alone are read."""
+    spill = task.work / "outline"
     with TableQueries(spill, memory_mb=task.settings.memory_mb, threads=task.settings.threads) as queries:
-        _define_documents(queries, task)
-        counts = {
-            "documents": _write(queries, folder, "documents", _DOCUMENTS, digest),
-            "texts": _write(queries, folder, "texts", _TEXTS),
-            "rejected": _write(queries, folder, "rejected", _REJECTED),
-        }
+        for name in ("documents", "chunks", "kept"):
+            queries.define(name, _files(task.parts, name), _OWN[name])
+        for name in ("documents", "chunks"):
+            base = [] if task.base is None else tables_of(task.base, name)
+            queries.define(f"base_{name}", base, schemas.TABLES[name])
+        queries.keep("placed", _PLACED)
+        queries.keep("unchanged", _UNCHANGED)
+        queries.keep("dropped", _REPEATS)
         for path, query, schema in (
             (task.dropped, "select uri, part as dropped_from from dropped", _DROPPED),
-            (task.unchanged, "select uri from unchanged", _URIS),
+            (task.unchanged, "select * from unchanged", schemas.UNCHANGED),
         ):
             with _writer(path, schema) as writer:
                 for table in queries.rows(query, schema, at_once=ROWS_TOGETHER):
                     writer.write_table(table)
-        return _Documents(
-            counts=counts,
-            digest=digest.hexdigest(),
+        return _Outline(
             chunks=queries.number(f"select count(*) from ({_CHUNKS.format(inside='true')})"),  # noqa: S608
-            encoders=_encoders(task),
             unchanged=_unchanged(queries),
-            summaries=_summaries(queries, folder),
+            encoders=_encoders(task),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Neighbouring parts, to be cut by ranges of content hash."""
+    """Neighbouring parts, to be cut by ranges of content hash, or of the hash of their URIs."""
 
     parts: Sequence[Path]
     folder: Path  # of all cut parts: a folder for each shard, and in it one for each run
@@ -255,7 +273,7 @@ def _cut_run(task: _Run) -> frozenset[int]:
         if not tables:
             continue
         table = pa.concat_tables(tables)
-        shard = np.searchsorted(ranges, hashes_of(table["content_hash"]), side="right")
+        shard = np.searchsorted(ranges, _deciding(table), side="right")
         for number in np.unique(shard).tolist():
             task.out(number).mkdir(parents=True, exist_ok=True)
             rows = table.take(np.flatnonzero(shard == number))
@@ -264,18 +282,26 @@ def _cut_run(task: _Run) -> frozenset[int]:
     return frozenset(met)
 
 
+def _deciding(table: pa.Table) -> np.ndarray:
+    """The hash that decides which shard each row goes to."""
+    if "content_hash" in table.column_names:
+        return hashes_of(table["content_hash"])
+    uris = table["uri"].to_pylist()
+    return np.array([hashlib.sha256(str(uri).encode()).hexdigest() for uri in uris], dtype=HASH)
+
+
 def _whole(name: str, parts: Sequence[Path], dropped: pa.Table) -> list[pa.Table]:
-    """The tables of one name that chunks or contents have, without what was left out; of texts the first part's."""
+    """The tables of one name that shards have, without what was left out; of a content the first part's."""
     tables: list[pa.Table] = []
     met: set[str] = set()
     for part in parts:
         if not (part / name).exists():
             continue
+        if name == "kept.parquet":  # read as a whole before
+            return []
         with pq.ParquetFile(part / name) as file:
-            if "content_hash" not in file.schema_arrow.names:
-                return []
             table = file.read()
-        if name == "chunks.parquet":
+        if name in ("chunks.parquet", "documents.parquet", "texts.parquet"):
             gone = dropped.filter(pc.equal(dropped["dropped_from"], pa.scalar(part.name)))["uri"]
             table = table.filter(pc.invert(pc.is_in(table["uri"], value_set=gone.combine_chunks())))
         elif name in ("mentions.parquet", "weights.parquet"):
@@ -296,56 +322,79 @@ class _Shard:
     folder: Path
     parts: tuple[Path, ...]
 
-    @property
-    def inside(self) -> str:
+    def inside(self, digest: str) -> str:
         """A condition that the hashes of its range meet; every digit is below "g"."""
+        if self.count == 1:
+            return "true"
         low, high = ["", *bounds(self.count), "g"][self.number : self.number + 2]
-        return f"content_hash >= '{low}' and content_hash < '{high}'"
+        return f"{digest} >= '{low}' and {digest} < '{high}'"
 
-    @property
-    def base(self) -> list[Path]:
-        """The shards of the generation before that hold any of it."""
-        return [] if self.merge.base is None else overlapping(shards_of(self.merge.base), self.number, self.count)
+    def overlapped(self, generation: Path | None) -> list[Path]:
+        """The shards of another generation that hold any of it."""
+        return [] if generation is None else overlapping(shards_of(generation), self.number, self.count)
 
 
 def _merge_shard(task: _Shard) -> MergedShard:
     """Write the tables of one shard, or take over those of the generation before, where nothing in them changed."""
-    folder, settings, digest = task.folder / CHUNKS_FOLDER, task.merge.settings, RowsDigest()
+    folder, settings = task.folder / CHUNKS_FOLDER, task.merge.settings
     spill = task.merge.work / f"shard-{task.number:04d}"
     folder.mkdir(parents=True, exist_ok=True)
     with TableQueries(spill, memory_mb=settings.memory_mb, threads=settings.threads) as queries:
         _define_shard(queries, task)
-        if (taken := _taken_over(queries, task)) is not None:
-            return taken
-        # In this order: contents are runs of hashes among the chunks just written, and mentions are joined with them.
-        counts = {
-            "chunks": _write(queries, folder, "chunks", _CHUNKS.format(inside=task.inside), digest),
-            "contents": _write_contents(folder),
+        documents, inside = RowsDigest(), task.inside(_URI_HASH)
+        of_documents = {
+            "documents": _write(queries, folder, "documents", _DOCUMENTS.format(inside=inside), documents),
+            "texts": _write(queries, folder, "texts", _TEXTS.format(inside=inside)),
+            "rejected": _write(queries, folder, "rejected", _REJECTED.format(inside=inside)),
         }
-        queries.define("contents", [folder / "contents.parquet"], schemas.CONTENTS)
-        counts["mentions"] = _write(queries, folder, "mentions", _MENTIONS)
-        stayed = _STAYED.format(inside=task.inside)
+        contents = _taken_over(queries, task) or _written(queries, task)
         return MergedShard(
             folder=task.folder,
             parts=task.parts,
-            counts=counts,
-            digest=digest.hexdigest(),
-            unchanged_contents=queries.number(f"select count(distinct content_hash) from ({stayed})"),  # noqa: S608
-            base=None,
+            counts={**of_documents, **contents.counts},
+            digest=contents.digest,
+            of_documents=documents.hexdigest(),
+            summaries=_summaries(queries, folder),
+            unchanged_contents=contents.unchanged,
+            base=contents.base,
         )
 
 
-def _taken_over(queries: TableQueries, task: _Shard) -> MergedShard | None:
-    """The shard of the generation before, where nothing was added to it and nothing is gone; else None."""
-    if task.merge.base is None or len(task.base) != 1:
+class _Contents(NamedTuple):
+    """What a shard's tables of contents came to."""
+
+    counts: Mapping[str, int]
+    digest: str
+    unchanged: int
+    base: Path | None = None  # where they were taken over from
+
+
+def _written(queries: TableQueries, task: _Shard) -> _Contents:
+    folder, digest, inside = task.folder / CHUNKS_FOLDER, RowsDigest(), task.inside("content_hash")
+    # In this order: contents are runs of hashes among the chunks just written, and mentions are joined with them.
+    counts = {
+        "chunks": _write(queries, folder, "chunks", _CHUNKS.format(inside=inside), digest),
+        "contents": _write_contents(folder),
+    }
+    queries.define("contents", [folder / "contents.parquet"], schemas.CONTENTS)
+    counts["mentions"] = _write(queries, folder, "mentions", _MENTIONS)
+    stayed = _STAYED.format(inside=inside)
+    unchanged = queries.number(f"select count(distinct content_hash) from ({stayed})")  # noqa: S608
+    return _Contents(counts, digest.hexdigest(), unchanged)
+
+
+def _taken_over(queries: TableQueries, task: _Shard) -> _Contents | None:
+    """Those of the generation before, where nothing was added to them and nothing is gone; else None."""
+    overlapped = task.overlapped(task.merge.base)
+    if task.merge.base is None or len(overlapped) != 1:
         return None
     facts = read_generation_manifest(task.merge.base).shards
     gone = "select count(*) from base_chunks anti join unchanged using (uri)"
     if len(facts) != task.count or queries.number(f"select count(*) from ({_NEW})") or queries.number(gone):  # noqa: S608
         return None
-    own, (base,) = facts[task.number], task.base
-    take_over(base, task.folder, [f"{CHUNKS_FOLDER}/{name}.parquet" for name in ("chunks", "contents", "mentions")])
-    return MergedShard(task.folder, task.parts, own.counts, own.digest, own.counts["contents"], base)
+    own, (base,), tables = facts[task.number], overlapped, ("chunks", "contents", "mentions")
+    take_over(base, task.folder, [f"{CHUNKS_FOLDER}/{name}.parquet" for name in tables])
+    return _Contents({name: own.counts[name] for name in tables}, own.digest, own.counts["contents"], base)
 
 
 def repeated_uri(uri: str) -> Rejection:
@@ -353,37 +402,22 @@ def repeated_uri(uri: str) -> Rejection:
     return Rejection(uri, REPEATED, _REPEATED_DETAIL)
 
 
-def _define_documents(queries: TableQueries, task: Merge) -> None:
-    for name, schema in _OWN.items():
-        queries.define(name, _files(task.parts, name), schema)
-    for name in ("documents", "texts"):
-        files = [] if task.base is None else [task.base / CHUNKS_FOLDER / f"{name}.parquet"]
-        queries.define(f"base_{name}", files, schemas.TABLES[name])
-    base = [] if task.base is None else shards_of(task.base)
-    queries.define("base_chunks", _files([shard / CHUNKS_FOLDER for shard in base], "chunks"), schemas.CHUNKS)
-    queries.define("earlier_documents", _documents_in(task.earlier), schemas.DOCUMENTS)
-    made_at = 0.0 if task.earlier is None else read_generation_manifest(task.earlier).created_at
-    since = f"select uri, coalesce(indexed_at, {made_at!r}) as since from earlier_documents"  # noqa: S608  # a number
-    queries.keep("earlier", since)
-    queries.keep("placed", _PLACED)
-    queries.keep("unchanged", _UNCHANGED)
-    queries.keep("dropped", _REPEATS)
-
-
 def _define_shard(queries: TableQueries, task: _Shard) -> None:
-    base = [shard / CHUNKS_FOLDER for shard in task.base]
-    for name in ("chunks", "mentions"):
+    base = [shard / CHUNKS_FOLDER for shard in task.overlapped(task.merge.base)]
+    for name in (*_BY_CONTENT, *_BY_URI):
         queries.define(name, _files(task.parts, name), schemas.TABLES[name])
         queries.define(f"base_{name}", _files(base, name), schemas.TABLES[name])
     queries.define("dropped_uris", [task.merge.dropped], _DROPPED)
     queries.keep("dropped", "select uri, dropped_from as part from dropped_uris")
-    queries.define("unchanged_uris", [task.merge.unchanged], _URIS)
-    queries.keep("unchanged", "select uri from unchanged_uris")
-    queries.keep("mentioned", _MENTIONED.format(inside=task.inside))
-
-
-def _documents_in(folder: Path | None) -> list[Path]:
-    return [] if folder is None else [folder / CHUNKS_FOLDER / "documents.parquet"]
+    queries.define("unchanged_uris", [task.merge.unchanged], schemas.UNCHANGED)
+    queries.keep("unchanged", "select uri, modified_at, made_from from unchanged_uris")
+    earlier = task.merge.earlier
+    files = _files([shard / CHUNKS_FOLDER for shard in task.overlapped(earlier)], "documents")
+    queries.define("earlier_documents", files, schemas.DOCUMENTS)
+    made_at = 0.0 if earlier is None else read_generation_manifest(earlier).created_at
+    since = f"select uri, coalesce(indexed_at, {made_at!r}) as since from earlier_documents"  # noqa: S608  # a number
+    queries.keep("earlier", since)
+    queries.keep("mentioned", _MENTIONED.format(inside=task.inside("content_hash")))
 
 
 def _files(folders: Iterable[Path], name: str) -> list[Path]:

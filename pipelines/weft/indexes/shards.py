@@ -1,5 +1,7 @@
 """The shards of a generation: ranges of content hash, each a folder that is whole in itself (SCL-6, decision 0002).
 
+Documents, their texts and what was rejected lie in the shard that the hash of their URI falls into.
+
 A generation of one shard has that shard's files in its own folder; one of several has them in `shards/0000` and so on.
 Rows are numbered over all shards: the first row of a shard, and the row in it. So rows, their order and ties are the
 same for any number of shards.
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from weft.domain.arrays import Ints
+from weft.indexes.manifest import CHUNKS_FOLDER
 
 SHARDS_FOLDER = "shards"
 
@@ -55,6 +58,11 @@ def shards_of(generation: Path) -> list[Path]:
     """The folders of a generation's shards, in the order of their hashes."""
     folder = generation / SHARDS_FOLDER
     return sorted(folder.iterdir()) if folder.is_dir() else [generation]
+
+
+def tables_of(generation: Path, name: str) -> list[Path]:
+    """The files that a table of a generation consists of, a shard's each: `documents`, for one."""
+    return [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(generation)]
 
 
 def shard_folders(generation: Path, count: int) -> list[Path]:

@@ -22,7 +22,7 @@ from weft.extraction.checkpoints import identify, onnx_file_of
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import BY_WORDS, CHUNKS_FOLDER, DESCRIBED, DEVICES, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import BY_WORDS, DESCRIBED, DEVICES, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
@@ -179,8 +179,8 @@ def stored_items(
     if generation is None:
         raise NothingPublishedError("expected a live generation to index anew, found none: name a source")
     catalog.verify(generation)
-    tables = catalog.folder_of(generation) / CHUNKS_FOLDER
-    return SourceListing(list_stored(tables, together=plan.ingest.unit_documents, prefixes=prefixes))
+    folder = catalog.folder_of(generation)
+    return SourceListing(list_stored(folder, together=plan.ingest.unit_documents, prefixes=prefixes))
 
 
 def require_documents(plan: IndexPlan, progress: IndexProgress) -> None:

@@ -23,7 +23,7 @@ from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
 from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.indexes.schemas import QUESTIONS
-from weft.indexes.shards import shards_of
+from weft.indexes.shards import tables_of
 
 MOST = 300
 """Questions of a generation: enough for what is called strong evidence, few enough to be asked every night."""
@@ -98,7 +98,8 @@ def _asked(tables: Path) -> Iterator[StoredQuestion]:
 
 def _chunks(tables: Path) -> Iterator[Mapping[str, Any]]:
     """Chunks with what is known of their documents, read as they are asked for."""
-    documents = pq.read_table(tables / "documents.parquet", columns=list(_OF_DOCUMENTS))
+    files = tables_of(tables.parent, "documents")
+    documents = pa.concat_tables([pq.read_table(file, columns=list(_OF_DOCUMENTS)) for file in files])
     uris = documents["uri"].combine_chunks()
     for batch in _batches(tables, _OF_CHUNKS):
         facts = documents.take(pc.index_in(batch["uri"], value_set=uris))
@@ -115,9 +116,8 @@ def _texts(tables: Path, rests: Mapping[ContentHash, str]) -> Iterator[str]:
 
 def _batches(tables: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """Chunks of all shards, some at a time."""
-    for shard in shards_of(tables.parent):
-        chunks = pq.ParquetFile(shard / CHUNKS_FOLDER / "chunks.parquet")
-        yield from chunks.iter_batches(batch_size=_BATCH, columns=list(columns))
+    for file in tables_of(tables.parent, "chunks"):
+        yield from pq.ParquetFile(file).iter_batches(batch_size=_BATCH, columns=list(columns))
 
 
 @dataclass(frozen=True, slots=True)

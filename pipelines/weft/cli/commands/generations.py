@@ -13,7 +13,8 @@ from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, indented, rows
 from weft.domain.errors import StoreError
 from weft.domain.ids import GenerationId
-from weft.indexes.manifest import CHUNKS_FOLDER, Manifest
+from weft.indexes.manifest import Manifest
+from weft.indexes.shards import tables_of
 from weft.runtime.clock import stamp
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]
@@ -66,9 +67,9 @@ def rejected(generation: Generation = LIVE, *, options: CommonOptions) -> Result
     """What could not be read or parsed, and why, by place."""
     _, catalog = options.opened()
     folder = catalog.folder_of(_manifest(catalog, generation).id)
-    table = pq.read_table(folder / CHUNKS_FOLDER / "rejected.parquet")
+    noted = [row for file in tables_of(folder, "rejected") for row in pq.read_table(file).to_pylist()]
     return rows(
-        sorted(table.to_pylist(), key=lambda row: (row["uri"], row["reason"])),
+        sorted(noted, key=lambda row: (row["uri"], row["reason"])),
         document=lambda row: row,
         columns=("uri", "reason", "detail"),
         texts=lambda row: (row["uri"], row["reason"], row["detail"]),

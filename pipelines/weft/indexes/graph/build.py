@@ -43,7 +43,7 @@ from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, enc
 from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
 from weft.indexes.schemas import without_nulls
 from weft.indexes.settings import GraphIndexSettings, MergeSettings
-from weft.indexes.shards import shards_of
+from weft.indexes.shards import shards_of, tables_of
 from weft.runtime.storage.files import verify_some
 from weft.runtime.storage.tables import Database, create, database, insert, rows_of, stacked_rows
 
@@ -249,7 +249,7 @@ def former_degrees(contents: NDArray[np.bytes_], earlier: Path | None) -> Floats
     former = np.full((len(contents), FORMER_DEGREES), np.nan)
     if earlier is None or not (earlier / GRAPH_FOLDER / ANALYTICS_FILE).exists():
         return former
-    tables = [(shard / CHUNKS_FOLDER / _CONTENTS).relative_to(earlier).as_posix() for shard in shards_of(earlier)]
+    tables = [file.relative_to(earlier).as_posix() for file in tables_of(earlier, _CONTENTS)]
     names = [*tables, f"{GRAPH_FOLDER}/{ANALYTICS_FILE}"]
     files = read_generation_manifest(earlier).files
     try:
@@ -275,11 +275,10 @@ def degree_changes(degrees: Floats, former: Floats) -> Floats:
 
 def hashes_in(generation: Path) -> NDArray[np.bytes_]:
     """The content hashes of a generation's tables of contents, in their order."""
-    files = [pq.ParquetFile(shard / CHUNKS_FOLDER / _CONTENTS) for shard in shards_of(generation)]
-    return np.concatenate([read_hashes(file) for file in files])
+    return np.concatenate([read_hashes(pq.ParquetFile(file)) for file in tables_of(generation, _CONTENTS)])
 
 
-_CONTENTS = "contents.parquet"
+_CONTENTS = "contents"
 _SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
 _WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
@@ -374,8 +373,7 @@ _EDGES = """
 
 def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
     for name in ("contents", "mentions"):
-        files = [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(tables.parent)]
-        stacked_rows(connection, f"{name}_rows", files)
+        stacked_rows(connection, f"{name}_rows", tables_of(tables.parent, name))
     connection.execute(
         """CREATE TABLE mentioned AS
            SELECT c.place AS row, m.label, m.text, m.score

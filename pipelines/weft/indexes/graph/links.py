@@ -44,9 +44,8 @@ from weft.indexes.graph.keys import (
     title_key,
     work_keys,
 )
-from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.indexes.settings import GraphIndexSettings
-from weft.indexes.shards import shards_of
+from weft.indexes.shards import tables_of
 from weft.runtime.storage.tables import Database, create, glob_escaped, insert, rows_of, stacked_rows
 
 # Keys that a link is looked for under, the surest first (ING-14); `keys` has those of definitions.
@@ -328,7 +327,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     """Make the tables `crossed`, of edges, and `unmet`, of declared relations to no document or several."""
     steps = dict(re.findall(r"-- (\w+): [^\n]*\n(.*?;)\n", _SQL.read_text(encoding="utf-8"), re.DOTALL))
     values = {
-        "documents": glob_escaped(tables / "documents.parquet"),
+        "documents": [glob_escaped(file) for file in tables_of(tables.parent, "documents")],
         "test_files": TEST_FILES,
         "most": int(1 / settings.least_confidence) + 1,
         "causal": [kind.value for kind in CAUSAL],
@@ -340,8 +339,7 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
     def run(name: str) -> None:
         connection.execute(steps[name], {key: value for key, value in values.items() if f"${key}" in steps[name]})
 
-    files = [shard / CHUNKS_FOLDER / "chunks.parquet" for shard in shards_of(tables.parent)]
-    stacked_rows(connection, "chunk_rows", files)
+    stacked_rows(connection, "chunk_rows", tables_of(tables.parent, "chunks"))
     for name in ("files", "places", "anchored", "defined", "links"):
         run(name)
     _bearers(connection, tables)
@@ -396,7 +394,7 @@ def _packages(connection: Database, tables: Path) -> frozenset[str]:
     rows = connection.execute(
         """SELECT uri FROM files WHERE ends_with(uri, ?)
            UNION SELECT uri FROM read_parquet(?) WHERE ends_with(uri, ?) AND reason = 'blank'""",
-        [_PACKAGE, glob_escaped(tables / "rejected.parquet"), _PACKAGE],
+        [_PACKAGE, [glob_escaped(file) for file in tables_of(tables.parent, "rejected")], _PACKAGE],
     ).fetchall()
     return frozenset(posixpath.dirname(uri) for (uri,) in rows)
 

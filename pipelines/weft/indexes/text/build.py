@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from weft.domain.documents import ContentType
+from weft.indexes.schemas import DOCUMENTS
 from weft.indexes.settings import LexicalSettings
 from weft.indexes.text.analysis import EXACT, FIELDS, by_field, texts_by_field
 from weft.indexes.text.jvm import JAVA, java_class, java_error
@@ -52,7 +53,7 @@ class ShardTask:
     """Rows [first, stop) of the staged chunks of a shard, to be written as one Lucene index in `folder`."""
 
     chunks: Path
-    documents: Path
+    documents: tuple[Path, ...]  # the tables of all shards
     number: int  # of the shard
     folder: Path
     first: int
@@ -101,7 +102,7 @@ def build_merged(task: MergeShards) -> None:
         check_order(reader, task.folder, task.number, task.rows, probes=max(1, task.rows))
 
 
-def lexical_documents(chunks: Path, of: Path, first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
+def lexical_documents(chunks: Path, of: Sequence[Path], first: int, stop: int) -> Iterator[tuple[int, LexicalDocument]]:
     """(row, what Lucene is given of it) for rows [first, stop) of a shard's chunks, read group by group."""
     spans = pq.read_table(chunks / "contents.parquet", columns=["first_chunk"])["first_chunk"].to_numpy()[first:stop]
     documents = _documents_of(chunks, of)
@@ -114,13 +115,15 @@ def lexical_documents(chunks: Path, of: Path, first: int, stop: int) -> Iterator
             yield first + int(lowest) + at, lexical_document(row, fact)
 
 
-def _documents_of(chunks: Path, documents: Path) -> pa.Table:
+def _documents_of(chunks: Path, documents: Sequence[Path]) -> pa.Table:
     """What the text index is given of the documents that a shard's chunks stand in; no worker holds those of all."""
     wanted = pq.read_table(chunks / "chunks.parquet", columns=["uri"])["uri"].unique()
-    file = pq.ParquetFile(documents)
-    groups = (file.read_row_group(group, columns=_OF_DOCUMENTS) for group in range(file.num_row_groups))
+    files = [pq.ParquetFile(path) for path in documents]
+    groups = (
+        file.read_row_group(group, columns=_OF_DOCUMENTS) for file in files for group in range(file.num_row_groups)
+    )
     some = [group.filter(pc.is_in(group["uri"], value_set=wanted)) for group in groups]
-    return pa.concat_tables([file.schema_arrow.empty_table().select(_OF_DOCUMENTS), *some])
+    return pa.concat_tables([DOCUMENTS.empty_table().select(_OF_DOCUMENTS), *some])
 
 
 def _groups(chunks: pq.ParquetFile, start: int, stop: int) -> Iterator[tuple[int, pa.Table]]:

@@ -10,21 +10,23 @@ import pyarrow.parquet as pq
 
 from weft.domain.documents import Document, Domain, Rejection
 from weft.indexes import schemas
+from weft.indexes.shards import tables_of
 from weft.ingestion.sources.items import StoredItem, begins_with
 
 RESTORED = "restored"
 """The reason noted for documents whose text could not be restored byte for byte."""
 
 
-def list_stored(tables: Path, *, together: int, prefixes: tuple[str, ...] = ()) -> list[StoredItem]:
-    """Items of `together` documents each, in the order of their URIs."""
-    metadata = pq.read_metadata(tables / "texts.parquet")
+def list_stored(generation: Path, *, together: int, prefixes: tuple[str, ...] = ()) -> list[StoredItem]:
+    """Items of `together` documents each, in the order of their shards and URIs."""
     items = []
-    for group in range(metadata.num_row_groups):
-        rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
-        for first in range(0, rows, together):
-            count = min(together, rows - first)
-            items.append(StoredItem(str(tables), group, first, count, size * count // rows, prefixes))
+    for texts in tables_of(generation, "texts"):
+        metadata = pq.read_metadata(texts)
+        for group in range(metadata.num_row_groups):
+            rows, size = metadata.row_group(group).num_rows, metadata.row_group(group).total_byte_size
+            for first in range(0, rows, together):
+                count = min(together, rows - first)
+                items.append(StoredItem(str(texts.parent), group, first, count, size * count // rows, prefixes))
     return items
 
 

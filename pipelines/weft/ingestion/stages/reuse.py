@@ -21,8 +21,9 @@ from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import Document
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId
-from weft.indexes.manifest import ANSWERING, CHUNKS_FOLDER, DESCRIBED, Manifest, read_generation_manifest
+from weft.indexes.manifest import ANSWERING, DESCRIBED, Manifest, read_generation_manifest
 from weft.indexes.merge import REPEATED, MergedTables
+from weft.indexes.shards import tables_of
 from weft.ingestion.sources.files import DECODED, FLOOD
 from weft.ingestion.sources.formats.registry import LEFT_OUT
 from weft.runtime.storage.files import canonical, files_below, verify_some
@@ -67,9 +68,10 @@ class DocumentKeys:
     @classmethod
     def of(cls, generation: Path) -> DocumentKeys:
         """The documents of a generation that went through without a note on how they were cut."""
-        folder = generation / CHUNKS_FOLDER
-        documents = pq.read_table(folder / "documents.parquet", columns=["uri", "made_from"])
-        rejected = pq.read_table(folder / "rejected.parquet", columns=["uri", "reason"])
+        documents, rejected = (
+            pa.concat_tables([pq.read_table(file, columns=["uri", column]) for file in tables_of(generation, name)])
+            for name, column in (("documents", "made_from"), ("rejected", "reason"))
+        )
         # A document with a note, such as on a parser that crashed, is cut again: so the note is made again. Others are
         # made when a document is read, which it is in any case.
         of_cutting = pc.invert(pc.is_in(rejected["reason"], value_set=pa.array(_OF_READING)))
