@@ -1,4 +1,7 @@
-"""SCL-6, SCL-9: a code tree of 100,000 chunks, cut into 1, 2, 4 and 8 shards; `WEFT_TREE` names its packages."""
+"""SCL-6, SCL-9: a code tree of 100,000 chunks, cut into 1, 2, 4 and 8 shards.
+
+`WEFT_TREE` names its packages, `WEFT_TREE_CHUNKS` how many chunks of them, `WEFT_TREE_SHARDS` the numbers of shards.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from weft.ingestion.units import Unit, write_part, written_parts
 
 PACKAGES = (os.environ.get("WEFT_TREE") or "transformers torch sympy pandas sklearn scipy").split()
 LEAST = int(os.environ.get("WEFT_TREE_CHUNKS") or 100_000)
-SHARDS = (1, 2, 4, 8)
+SHARDS = [int(shards) for shards in (os.environ.get("WEFT_TREE_SHARDS") or "1 2 4 8").split()]
 
 
 @pytest.mark.slow

@@ -159,7 +159,11 @@ def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None
         requests = fleet.told.read_text().splitlines()
         plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
         alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
-        assert json.loads(done.splitlines()[-1]) == {"content_hash": alone.content_hash, "documents": alone.documents}
+        assert json.loads(done.splitlines()[-1]) == {
+            "content_hash": alone.content_hash,
+            "documents": alone.documents,
+            "built": False,
+        }
         assert any(line.startswith("PUT") and "/parts/" in line for line in requests), "no other host made a part"
         read = [list((host.own_disk / "weft" / "sources").rglob("module_*.py")) for host in fleet.others]
         assert any(read), "no other host read an object itself"
@@ -192,7 +196,7 @@ def test_a_run_goes_on_when_a_host_is_lost(loss: str, tmp_path: Path) -> None:
         assert run.wait(300) == 0, log.read_text()[-3000:]
         plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
         alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
-        outcome = {"content_hash": alone.content_hash, "documents": alone.documents}
+        outcome = {"content_hash": alone.content_hash, "documents": alone.documents, "built": False}
         told = next(
             line for line in log.read_text().splitlines() if line.startswith("{")
         )  # Ray tells of the loss beside

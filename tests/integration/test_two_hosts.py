@@ -107,7 +107,7 @@ def test_two_hosts_that_share_everything_make_what_one_makes(fleet: Fleet, tmp_p
     assert sorted(path.name for path in (fleet.store.parent / "hosts").iterdir()) == ["alpha", "beta"]
     plan = a_plan(fleet.tree, tmp_path / "store", encoder=WORDS)
     alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
-    assert fleet.report == {"content_hash": alone.content_hash, "documents": FEW + 1}
+    assert fleet.report == {"content_hash": alone.content_hash, "documents": FEW + 1, "built": False}
 
 
 def test_a_source_on_one_host_stops_the_run(fleet: Fleet, disks: Path) -> None:
@@ -132,7 +132,7 @@ def test_a_source_on_one_host_is_read_there(fleet: Fleet, disks: Path, tmp_path:
     plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
     alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
     report = json.loads(done.stdout.splitlines()[-1])
-    assert report == {"content_hash": alone.content_hash, "documents": alone.documents}
+    assert report == {"content_hash": alone.content_hash, "documents": alone.documents, "built": False}
 
 
 def test_a_source_that_is_another_one_elsewhere_stops_the_run(fleet: Fleet, disks: Path) -> None:

@@ -136,7 +136,9 @@ def main(kind: str, source: str, store: str, *numbers: str) -> None:
         address, encoder, *assignments = numbers
         places = source_place(source), place_of(store)
         outcome = on_cluster_at(address, *places, encoder, *assignments, here=kind == "here")
-        sys.stdout.write(json.dumps({"content_hash": outcome.content_hash, "documents": outcome.documents}) + "\n")
+        # Java writes the text index: a driver that has none has built nothing.
+        report = {"content_hash": outcome.content_hash, "documents": outcome.documents, "built": "jnius" in sys.modules}
+        sys.stdout.write(json.dumps(report) + "\n")
         return
     if kind == "memory":
         outcome = on_own_cluster(Path(source), Path(store), None, encoder=WORDS)

@@ -26,7 +26,7 @@ def trained_projection(sample: np.ndarray, dimension: int) -> np.ndarray:
 
 def compressed(states: np.ndarray, projection: np.ndarray, pooling: int) -> np.ndarray:
     """One text's tokens as they are stored: int8 (ceil(tokens / pooling), dimension), directions of any length."""
-    return quantised(ward_pooled(unit_rows(states @ projection), pooling))
+    return quantised(ward_pooled(unit_rows(_product(states, projection)), pooling))
 
 
 def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
@@ -39,12 +39,20 @@ def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
     from scipy.spatial.distance import squareform  # noqa: PLC0415
 
     # Ward needs distances of points: of unit rows they follow from cosines, which may be a rounding above 1.
-    cosines = squareform(tokens @ tokens.T, checks=False).astype(np.float64)
+    cosines = squareform(_product(tokens, tokens.T), checks=False).astype(np.float64)
     apart = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines))
     cluster = _clusters(linkage(apart, "ward")[: len(tokens) - wanted, :2].astype(np.int64), len(tokens))
     member = np.zeros((wanted, len(tokens)), dtype=tokens.dtype)
     member[cluster, np.arange(len(tokens))] = 1.0
-    return unit_rows(member @ tokens)
+    return unit_rows(_product(member, tokens))
+
+
+def _product(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """By PyTorch, on the threads that the encoder gave it: NumPy's would wake more, which wait for one another."""
+    import torch  # noqa: PLC0415  who reads what is stored does without
+
+    product: np.ndarray = torch.mm(torch.from_numpy(one), torch.from_numpy(other)).numpy()
+    return product
 
 
 def _clusters(merges: np.ndarray, count: int) -> list[int]:

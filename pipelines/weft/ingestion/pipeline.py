@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -59,7 +58,7 @@ from weft.ingestion.units import (
 )
 from weft.runtime.clock import Clock
 from weft.runtime.reuse import reused
-from weft.runtime.stages import HERE, Executor, Stage, in_threads, run_through
+from weft.runtime.stages import HERE, Executor, Stage, run_through
 from weft.runtime.storage.errors import named
 
 Watch = Callable[[IndexProgress], None]
@@ -165,10 +164,8 @@ def ingest(
 def _at_home(executor: Executor) -> Executor:
     """Where a generation is built that other hosts fetch when it is published: on this one, whose disk it lies on."""
     others = executor.on_other_hosts(lambda: None)
-    # Here nobody deals GPUs out, so none is taken.
-    return (
-        replace(executor, tasks=in_threads(len(os.sched_getaffinity(0))).tasks, gpus=lambda: 0) if others else executor
-    )
+    # A GPU may be elsewhere, so none is asked for.
+    return replace(executor, tasks=partial(executor.tasks, here=True), gpus=lambda: 0) if others else executor
 
 
 def _on_gpus(executor: Executor) -> MapTasks | None:

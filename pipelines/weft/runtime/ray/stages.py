@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pickle
 import socket
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,7 +19,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from weft.domain.errors import WeftError
 from weft.runtime.ray.cluster import connect, remote_cause, starts_its_own
 from weft.runtime.settings import ClusterSettings
-from weft.runtime.stages import Executor, Result, Stage, Task, Worker
+from weft.runtime.stages import Executor, Result, Stage, Task, Worker, in_threads
 
 _ERROR = "error"  # column of a batch that a worker could not make
 _EXPLAINED = (WeftError, OSError)  # what workers raise that says itself what was expected and found
@@ -45,7 +46,7 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
             batch_size=1,
             batch_format="pyarrow",
             compute=ray.data.ActorPoolStrategy(size=min(stage.actors, len(batches))),
-            num_cpus=stage.cpus,
+            num_cpus=stage.cpus if not stage.here or _cpus_here() else 0,
             num_gpus=stage.gpus,
             **_placed(here=stage.here),
         )
@@ -64,8 +65,11 @@ def run_tasks(
     """Run a function on every task, side by side on the cluster or on this host; results in the order of the tasks.
 
     Each task holds `gpus` logical GPUs, and Ray shows it no others. One that holds none sees every GPU of its node,
-    and has to be told to leave them alone.
+    and has to be told to leave them alone. A host that has no CPU for the cluster, as heads often have none, runs its
+    own tasks in threads of this process.
     """
+    if here and not _cpus_here():
+        return iter(in_threads(len(os.sched_getaffinity(0))).tasks(run, tasks))
 
     def on_a_worker(task: Task) -> Result:
         return run(task)
@@ -109,6 +113,11 @@ def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
             if node in _alive():
                 raise remote_cause(error, _EXPLAINED) from error
     return answers
+
+
+def _cpus_here() -> float:
+    own = ray.get_runtime_context().get_node_id()
+    return sum(node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["NodeID"] == own)
 
 
 def _alive() -> set[str]:
