@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import faiss
 import numpy as np
 
 from weft.indexes.rows import evenly_spaced
@@ -45,25 +46,19 @@ def isolation_of(stored: Any, settings: IsolationSettings, rows: range | None = 
     if count < 1:
         return alone
     compared = _unit(stored[others])
-    roughly = compared.astype(np.float32).T
+    roughly = compared.astype(np.float32)
     for start in range(own.start, own.stop, _BLOCK):
-        block = _unit(stored[start : min(own.stop, start + _BLOCK)])
-        products = block.astype(np.float32) @ roughly
-        # Nothing is its own neighbour.
-        first, last = np.searchsorted(others, [start, start + len(block)])
-        products[others[first:last] - start, np.arange(first, last)] = -np.inf
-        near = _greatest(products, min(count + _SPARE, len(others) - 1))
+        places = np.arange(start, min(own.stop, start + _BLOCK))
+        block = _unit(stored[start : start + len(places)])
+        most = min(count + 1 + _SPARE, len(others))
+        near = faiss.knn(block.astype(np.float32), roughly, most, metric=faiss.METRIC_INNER_PRODUCT)[1]
         cosines = np.einsum("id,ind->in", block, compared[near])
-        nearest = np.take_along_axis(cosines, _greatest(cosines, count), axis=1)
-        alone[start - own.start : start - own.start + len(block)] = np.clip(
+        cosines[others[near] == places[:, None]] = -np.inf  # nothing is its own neighbour
+        nearest = np.partition(cosines, most - count, axis=1)[:, most - count :]
+        alone[start - own.start : start - own.start + len(places)] = np.clip(
             1.0 - np.sort(nearest, axis=1).mean(axis=1), 0.0, 1.0
         )
     return alone
-
-
-def _greatest(values: np.ndarray, count: int) -> np.ndarray:
-    """The columns of the greatest values of each row, (rows, count), in no order."""
-    return np.argpartition(values, values.shape[1] - count, axis=1)[:, values.shape[1] - count :]
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
