@@ -270,7 +270,11 @@ def test_updaters_move_when_their_host_is_lost(loss: str) -> None:
         time.sleep(BEFORE_S)
         wait_until(lambda: bool(seen := rows(watched)) and all(read for _, read in seen[-1][2:]))
 
-        lost = next(host for host in fleet.others if list(host.own_disk.glob(owned)))
+        def owning() -> list[Host]:
+            return [host for host in fleet.others if list(host.own_disk.glob(owned))]
+
+        wait_until(lambda: bool(owning()))  # the first updater had all partitions, until the others came
+        lost = owning()[0]
         moved = {int(path.parent.name) for path in lost.own_disk.glob(owned)}
         at_s = time.time()
         assert producer.poll() is None, "the producer is live"

@@ -154,7 +154,6 @@ def write_revisions(task: RevisionTask) -> None:
             (FORMER_PLACES_FILE, FORMER_PLACES, _former_places),
         ):
             out = task.staging / CHUNKS_FOLDER / file
-            out.parent.mkdir(exist_ok=True)
             with pq.ParquetWriter(out, schema, compression="zstd", write_page_checksum=True) as writer:
                 for table in rows(queries, task, before) if before is not None else ():
                     writer.write_table(table)

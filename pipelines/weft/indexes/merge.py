@@ -164,7 +164,8 @@ class MergedTables:
 
 def merge_tables(task: Merge, run: MapTasks = map) -> MergedTables:
     """Write every table of a generation; running it again writes the same."""
-    task.work.mkdir(parents=True, exist_ok=True)
+    for folder in (task.work, task.out / CHUNKS_FOLDER):
+        folder.mkdir(parents=True, exist_ok=True)
     (outline,) = run(_outline, [task])
     folders = make_shards(task.out, shard_count(outline.chunks, task.shard_contents))
     parts = _cut(task, len(folders), run)
