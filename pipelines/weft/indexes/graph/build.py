@@ -291,10 +291,14 @@ def hashes_in(generation: Path) -> NDArray[np.bytes_]:
 _CONTENTS = "contents"
 
 # Documents, and what belongs to a URI, are worked on in the partition of the URI, contents in their shard, keys and
-# nodes where their hash says; the names of all entities, which are few, in the first partition.
-_AT_URI, _AT_SOURCE, _AT_TARGET = "partition_of(uri)", "partition_of(source)", "partition_of(target_uri)"
-_AT_KEY, _AT_LINK, _AT_NODE = "owner_of(key)", "home_of(number)", "owner_of_node(label, root)"
-_AT_SYMBOL, _AT_ROW, _FIRST = f"owner_of_node('{SYMBOL_LABEL}', name)", "owner_of_row(row)", "0"
+# nodes where their hash says; the names of all entities, which are few, in the first partition. A digest decides as it
+# does of documents, and of nodes so that their order is that of partitions (`shards.bounds`).
+_AT_DIGEST = "(('0x' || left(sha256({}), 8))::BIGINT * {{partitions}}) >> 32"
+_AT_URI, _AT_SOURCE, _AT_BEARER, _AT_TARGET = map(_AT_DIGEST.format, ("uri", "source", "source_uri", "target_uri"))
+_AT_NODE = _AT_DIGEST.format("label || chr(10) || root")
+_AT_SYMBOL = _AT_DIGEST.format(f"'{SYMBOL_LABEL}' || chr(10) || name")
+_AT_KEY, _AT_LINK, _FIRST = "hash(key) % {partitions}", "number % {partitions}", "0"
+_AT_ROW, _AT_EDGE = map("len(list_filter({{ends}}, lambda one: one <= {}))".format, ("row", "source_row"))
 ROUNDS = (
     # In the shard: what stands there.
     Round(
@@ -315,7 +319,7 @@ ROUNDS = (
     # At the key: who bears it.
     Round(
         ("reaching", "implemented", join_names),
-        {"reaching": _AT_LINK, "implemented": "partition_of(source_uri)", "stands": "partition"},
+        {"reaching": _AT_LINK, "implemented": _AT_BEARER, "stands": "partition"},
     ),
     # What files import, which the imported file is asked about: what it holds, then twice what it imports itself.
     Round(
@@ -334,7 +338,7 @@ ROUNDS = (
     Round(("few", "met"), {"met": _AT_LINK}),
     # Edges, by the document that they lead to, into the shard that they begin in.
     Round(("found", read_scopes, "crossed", "crossing", "unmet", write_unmet), {"crossing": _AT_TARGET}),
-    Round(("linked",), {"linked": "owner_of_row(source_row)"}),
+    Round(("linked",), {"linked": _AT_EDGE}),
     Round((write_edges,), {}),
 )
 

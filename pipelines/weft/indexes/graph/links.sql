@@ -1,9 +1,10 @@
--- Resolution of links as joins, in the rounds of build.py. A key is scope, place and name with chr(31) between.
+-- Resolution of links as joins, in the rounds of build.py. A key is scope, place and name with chr(31) between. The number
+-- of a link says which partition gave it.
 
 -- placed: every chunk of the shard by its place in the table, and its content's row
 CREATE VIEW placed AS
 SELECT place, chunk_id, uri, sequence, level, symbol, anchor, heading_path[-1] AS heading,
-       getvariable('first_row') + dense_rank() OVER (ORDER BY content_hash) - 1 AS row
+       {first_row} + dense_rank() OVER (ORDER BY content_hash) - 1 AS row
 FROM stored_chunks;
 
 -- chunk_rows: what it says
@@ -68,7 +69,7 @@ WITH cut AS (
     UNION ALL
     SELECT DISTINCT place, 'references', target, $name_confidence, false FROM used ANTI JOIN said USING (place)
 )
-SELECT numbered(row_number() OVER (ORDER BY place, kind, target, confidence)) AS number, * FROM every;
+SELECT row_number() OVER (ORDER BY place, kind, target, confidence) * {partitions} + {partition} AS number, * FROM every;
 
 -- modules: the keys of files and folders that links may mean, for whoever bears them
 CREATE VIEW modules AS
@@ -121,7 +122,7 @@ SELECT DISTINCT d.source, name, i.uri, name
 FROM dotted d JOIN typed i ON i.source = d.source AND i.rest = '' AND d.target = i.bound || '.' || name;
 
 -- passed_on: a name that the imported file itself imports leads to where that one has it from
-CREATE OR REPLACE MACRO passed_on(asking, own_imports) AS TABLE
+CREATE MACRO IF NOT EXISTS passed_on(asking, own_imports) AS TABLE
 SELECT DISTINCT i.source, i.bound, coalesce(behind.uri, i.uri) AS uri, coalesce(behind.rest, i.rest) AS rest
 FROM query_table(asking) i
 LEFT JOIN file_keys own ON own.key = 'file' || chr(31) || i.uri || chr(31) || i.rest AND i.rest <> ''
@@ -191,7 +192,7 @@ WITH every AS (
 ), near AS (
     SELECT * FROM kin QUALIFY akin = max(akin) OVER (PARTITION BY number)
 )
-SELECT *, count(*) OVER (PARTITION BY number) AS bearers,
+SELECT * EXCLUDE (through), count(*) OVER (PARTITION BY number) AS bearers,
        kind IN $causal AND (min(uri) OVER whole <> max(uri) OVER whole OR unit <> min(unit) OVER whole) AS vague
 FROM near WINDOW whole AS (PARTITION BY number);
 

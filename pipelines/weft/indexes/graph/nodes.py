@@ -40,7 +40,7 @@ _EDGES = """
     SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto', NULL FROM named
     UNION ALL
     SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto', NULL
-    FROM near ANTI JOIN together USING (row, other) WHERE owner_of_row(row) = getvariable('partition')
+    FROM near ANTI JOIN together USING (row, other) WHERE row >= {first_row} AND row < {end_row}
     ORDER BY ALL"""
 
 
@@ -74,7 +74,7 @@ def join_names(partition: Partition) -> None:
     connection, least = partition.connection, partition.settings.aliases.similarity
     rows = rows_of(connection, "SELECT label, short, whole FROM doubtful ORDER BY ALL")
     pairs = [((label, short), (label, whole)) for label, short, whole in rows]
-    similarities = zip(pairs, cosines(pairs, _surroundings(partition)), strict=True)
+    similarities = zip(pairs, cosines(pairs, _surroundings(partition) if pairs else {}), strict=True)
     joined = [pair for pair, cosine in similarities if cosine >= least]
     roots = merged(_names(partition), joined, longest=LONGEST_GROUP)
     create(connection, "stands", _STANDS)
@@ -132,7 +132,8 @@ def _write(
     counts: Counter[str] = Counter()
     kind = "kind" if "kind" in schema.names else "label"
     with pq.ParquetWriter(folder / file, schema, compression="zstd", write_page_checksum=True) as writer:
-        for batch in partition.connection.sql(query, params=dict(values or {})).to_arrow_reader(_ROWS):
+        rows = partition.connection.sql(query.format_map(partition.numbers), params=dict(values or {}))
+        for batch in rows.to_arrow_reader(_ROWS):
             writer.write_table(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
             counts.update({row["values"]: row["counts"] for row in batch.column(kind).value_counts().to_pylist()})
     return counts

@@ -7,7 +7,7 @@ FROM stored_mentions m JOIN stored_contents c USING (content_hash) WHERE m.score
 
 -- names: how often each name is mentioned here
 CREATE TABLE names AS
-SELECT label, key, count(*) AS mentions, getvariable('partition') AS partition
+SELECT label, key, count(*) AS mentions, {partition} AS partition
 FROM mentioned JOIN spelled USING (text) WHERE key <> '' GROUP BY label, key;
 
 -- surroundings: the first texts that mention each name that may be short for another one, or have one for short
@@ -56,7 +56,7 @@ SELECT row_number() OVER (ORDER BY node_id) - 1 AS node, * FROM every;
 
 -- node_counts: how many there are
 CREATE VIEW node_counts AS
-SELECT getvariable('partition') AS partition, count(*) AS nodes FROM nodes;
+SELECT {partition} AS partition, count(*) AS nodes FROM nodes;
 
 -- named: edges to nodes, numbered over all partitions
 CREATE VIEW named AS
@@ -66,7 +66,7 @@ FROM (
     FROM mentioning m JOIN nodes n ON n.label = m.label AND n.key = m.root
     UNION ALL
     SELECT 'defines', row, node, 1.0 FROM symbols JOIN nodes USING (label, name)
-), (SELECT coalesce(sum(nodes), 0) AS before FROM node_counts WHERE partition < getvariable('partition'));
+), (SELECT coalesce(sum(nodes), 0) AS before FROM node_counts WHERE partition < {partition});
 
 -- together: similar contents that stand in one document, whose windows overlap: it says nothing
 CREATE VIEW together AS

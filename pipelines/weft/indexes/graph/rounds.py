@@ -38,21 +38,6 @@ _TABLES = (
     "rejected",
 )  # of a shard; `stored_` and their names in queries
 
-# A digest decides as it does for documents (`shards.bounds`), a row lies in the shard of its content, and a number says
-# who gave it.
-_MACROS = """
-SET VARIABLE partition = {number};
-SET VARIABLE ends = {ends};
-SET VARIABLE first_row = {first_row};
-CREATE MACRO shard_of(digest) AS (('0x' || left(digest, 8))::BIGINT * {count}) >> 32;
-CREATE MACRO partition_of(uri) AS shard_of(sha256(uri));
-CREATE MACRO owner_of_node(label, name) AS partition_of(label || chr(10) || name);
-CREATE MACRO owner_of(key) AS hash(key) % {count};
-CREATE MACRO owner_of_row(row_number) AS len(list_filter(getvariable('ends'), lambda one: one <= row_number));
-CREATE MACRO numbered(place) AS (place - 1) * {count} + {number};
-CREATE MACRO home_of(number) AS number % {count};
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class GraphTask:
@@ -101,9 +86,23 @@ class Partition:
         """The graph's."""
         return self.task.graph.settings
 
+    @property
+    def numbers(self) -> dict[str, object]:
+        """What stands for `{name}`s, where no parameter can: in views, and where rows go."""
+        task = self.task
+        ends = list(accumulate(task.contents))
+        first = ends[task.number] - task.contents[task.number]
+        return {
+            "partition": task.number,
+            "partitions": len(ends),
+            "ends": ends,
+            "first_row": first,
+            "end_row": ends[task.number],
+        }
+
     def run(self, name: str) -> None:
         """Run a step that is a query, by its name."""
-        query = _QUERIES[name]
+        query = _QUERIES[name].format_map(self.numbers)
         self.connection.execute(query, {key: self.values[key] for key in re.findall(r"\$(\w+)", query)})
 
 
@@ -146,14 +145,10 @@ def run_partition(task: PartitionTask, rounds: Sequence[Round], values: Mapping[
     graph = task.graph
     scratch = graph.work / f"scratch-{task.number:04d}"
     with database(scratch, memory_mb=graph.merge.memory_mb, threads=graph.merge.threads) as connection:
-        rows = {"chunks": task.chunks, "contents": task.contents}
-        firsts = {name: sum(counts[: task.number]) for name, counts in rows.items()}
-        ends = list(accumulate(task.contents))
-        macros = _MACROS.format(number=task.number, count=len(ends), ends=ends, first_row=firsts["contents"])
-        connection.execute(macros)
+        counts = {"chunks": task.chunks, "contents": task.contents}
         for name in _TABLES:
             file = task.folder / CHUNKS_FOLDER / f"{name}.parquet"
-            file_rows(connection, f"stored_{name}", file, firsts.get(name, 0))
+            file_rows(connection, f"stored_{name}", file, sum(counts.get(name, ())[: task.number]))
         partition = Partition(connection, task, values)
         for former in rounds[: task.begin]:
             _receive(partition, former.sent)
@@ -188,7 +183,7 @@ def _send(partition: Partition, sent: Mapping[str, str]) -> None:
         if to == ALL:
             _copy(partition, f"FROM {name}", folder / "all.parquet")
         elif to != OWN:
-            rows = f'SELECT *, {to} AS "to" FROM {name}'  # noqa: S608  # our own names
+            rows = f'SELECT *, {to.format_map(partition.numbers)} AS "to" FROM {name}'  # noqa: S608  # our own names
             _copy(partition, rows, folder, ', PARTITION_BY ("to"), OVERWRITE_OR_IGNORE')
 
 
