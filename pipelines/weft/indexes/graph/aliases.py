@@ -79,7 +79,7 @@ def doubtful(names: Collection[Key]) -> list[tuple[Key, Key]]:
         for short in _short_forms(label, name):
             if (label, short) in existing:
                 meant[label, short].add((label, name))
-    return sorted((short, *wholes) for short, wholes in meant.items() if len(wholes) == 1)
+    return sorted((short, wholes.pop()) for short, wholes in meant.items() if len(wholes) == 1)
 
 
 def merged(names: Iterable[Name], joined: Iterable[tuple[Key, Key]], *, longest: int) -> dict[Key, Key]:
