@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.support.examples import examples
+from tests.support.graphs import a_tree, edges, mentioned
 from tests.support.parts import ENCODER, a_document, embed, write_part
 from tests.support.sharded import answers, collection, facts, indexing, parts_of, published
 from weft.catalog.catalog import Catalog
+from weft.domain.documents import Rejection
 from weft.domain.ids import GenerationId
 from weft.indexes import schemas
 from weft.indexes.builder import REVISIONS_FILE, GenerationBuilder
 from weft.indexes.former_places import FORMER_PLACES_FILE
 from weft.indexes.generation import Generation
+from weft.indexes.graph.graph import unmet_relations
+from weft.indexes.graph.rounds import PartitionTask
 from weft.indexes.merge import REPEATED
 from weft.indexes.rows import RowSet
 from weft.indexes.shards import shards_of, tables_of
@@ -180,6 +185,71 @@ def test_documents_lie_with_the_shard_that_the_hash_of_their_uri_says(tmp_path: 
 def shard_of(uri: str) -> int:
     """Of four."""
     return int(hashlib.sha256(uri.encode()).hexdigest()[0], 16) // 4
+
+
+EDGES = {"calls", "imports", "implements", "cites", "derived_from", "similar", "mentions", "defines"}
+
+
+def test_a_graph_is_made_shard_by_shard_and_is_the_same(tmp_path: Path) -> None:
+    """SCL-9: from 1 to 8 shards; no task reads the tables of another one, and one that runs again writes the same."""
+    trees = [f"t{number}" for number in range(4)]
+    files = [part for tree in trees for part in a_tree(tree)]
+    notes = [f"note {number} says natural language processing or nlp" for number in range(20)]
+    files += [a_document(f"notes/{number}.txt", text) for number, text in enumerate(notes)]
+    names = [("concept", "natural language processing"), ("concept", "nlp")]
+    mentions = [mention for text in notes for mention in mentioned(text, *names)]
+    first: tuple[Any, ...] | None = None
+    for shards in SHARDS:
+        catalog, parts = Catalog(tmp_path / f"store-{shards}"), parts_of(tmp_path / f"parts-{shards}", files, 2)
+        pq.write_table(schemas.mentions_to_table(mentions), parts[0] / "mentions.parquet")
+        blank = [Rejection(f"{tree}/__init__.py", "blank", "") for tree in trees]
+        pq.write_table(schemas.rejections_to_table(blank), parts[1] / "rejected.parquet")
+        own = indexing(sum(len(chunks) for _, chunks in files), shards)
+        manifest = published(catalog, parts, own, executor=replace(HERE, tasks=alone))
+        with closing(catalog.open_live()) as generation:
+            graph, counts = generation.graph, dict(manifest.counts)
+            made = graph.table("nodes").to_pylist(), graph.table("edges").to_pylist(), counts
+            made += unmet_relations(generation.folder), edges(graph, files)
+            assert [
+                shard
+                for shard in shards_of(generation.folder)
+                if not pq.read_metadata(shard / "graph" / "edges.parquet").num_rows
+            ] == []
+        first = first or made
+        assert made == first
+    assert first is not None
+    assert {edge["kind"] for edge in first[1]} == EDGES
+    for tree in trees:
+        assert {
+            ("calls", f"{tree}/app.py main", f"{tree}/p/q/deep.py load", 1.0),  # passed on twice
+            ("calls", f"{tree}/b/Main.java Main.run", f"{tree}/a/Base.java Base", 1.0),
+            ("implements", f"{tree}/admin/admin.go Admin", f"{tree}/auth/auth.go Validator", 2 / 3),
+            ("cites", f"{tree}/cited.md", f"{tree}/paper.md", 1.0),
+            ("derived_from", f"{tree}/cited.md", f"{tree}/paper.md", 1.0),
+        } <= first[4]
+    assert first[3] == [
+        f"{tree}/cited.md {relation}: expected one document of this name, found {documents}"
+        for tree in trees
+        for relation, documents in (("supersedes gone.md", "none"), ("supports twin.md", 2))
+    ]
+    assert [node["aliases"] for node in first[0] if node["label"] == "concept"] == [
+        ["natural language processing", "nlp"]
+    ]
+
+
+def alone(run: Callable[[Any], Any], tasks: Sequence[Any], **_: Any) -> Iterator[Any]:
+    """Results of tasks; those of a graph run while the tables of other shards are away, the first one of each twice."""
+    for task in tasks:
+        of_graph = isinstance(task, PartitionTask)
+        others = [shard for shard in shards_of(task.graph.staging) if shard != task.folder] if of_graph else []
+        for shard in others:
+            (shard / "chunks").rename(shard / "away")
+        if of_graph and task.number == 0:
+            run(task)
+        result = run(task)
+        for shard in others:
+            (shard / "away").rename(shard / "chunks")
+        yield result
 
 
 def told_plainly(generation: Generation) -> tuple[Any, ...]:

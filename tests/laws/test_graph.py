@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.examples import examples
 from tests.support.graphs import a_file, a_graph, edges
 from weft.domain.links import Link, LinkKind
-from weft.indexes.graph.aliases import Key, Name, entity_key, entity_keys, merged
+from weft.indexes.graph.aliases import Key, Name, doubtful, entity_key, entity_keys, merged
 
 NAMES = st.sampled_from(["load", "Store", "Store.get", "get", "Index.get", "self.get", "b.load", "t.b.load", "x.load"])
 LINKS = st.builds(
@@ -48,15 +48,17 @@ def test_resolution_does_not_depend_on_the_order_of_rows(tree: dict, seed: int) 
 def test_merging_aliases_is_an_equivalence_that_merging_again_keeps(counts: dict, least: float, rng) -> None:
     """ING-17: every name has one that stands for it, which stands for itself; labels never mix; order is nothing."""
 
-    def similarity(pairs):
-        return [len(set(one[1]) & set(other[1])) / len(set(one[1]) | set(other[1])) for one, other in pairs]
+    def similarity(one: Key, other: Key) -> float:
+        return len(set(one[1]) & set(other[1])) / len(set(one[1]) | set(other[1]))
 
     names = [Name(key, count) for key, count in counts.items()]
-    roots = merged(names, similarity, least=least, longest=5)
+    joined = [pair for pair in doubtful(counts) if similarity(*pair) >= least]
+    roots = merged(names, joined, longest=5)
     assert roots.keys() == counts.keys()
     assert all(roots[root] == root and root[0] == key[0] for key, root in roots.items())
     rng.shuffle(names)
-    assert merged(names, similarity, least=least, longest=5) == roots
+    rng.shuffle(joined)
+    assert merged(names, joined, longest=5) == roots
     sizes: dict[Key, int] = {}
     for root in roots.values():
         sizes[root] = sizes.get(root, 0) + 1

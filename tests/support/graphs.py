@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 
 from tests.support.parts import a_document
@@ -15,9 +16,11 @@ from weft.domain.documents import ContentType, Document, Rejection
 from weft.domain.ids import ChunkId, ContentHash, content_hash
 from weft.domain.links import Link, LinkKind
 from weft.indexes import schemas
-from weft.indexes.dense.vectors import DenseIndex
+from weft.indexes.dense.vectors import VECTORS_FILE
 from weft.indexes.graph.build import build_graph
 from weft.indexes.graph.graph import Graph
+from weft.indexes.graph.rounds import GraphTask
+from weft.indexes.manifest import VECTORS_FOLDER, DenseFacts
 from weft.indexes.settings import GraphIndexSettings
 from weft.settings import load_settings
 
@@ -48,6 +51,33 @@ def calls(*targets: str) -> tuple[Link, ...]:
 def imports(*targets: str) -> tuple[Link, ...]:
     """Links that import."""
     return tuple(Link(LinkKind.IMPORTS, target) for target in targets)
+
+
+def a_tree(root: str) -> list[Part]:
+    """Files that point to one another in every way that needs others: by imports, types, works and relations."""
+    relations = [Link(LinkKind.SUPERSEDES, "gone.md", declared=True), Link(LinkKind.SUPPORTS, "twin.md", declared=True)]
+    declared = (*relations, Link(LinkKind.DERIVED_FROM, "paper.md", declared=True))
+    asking = {"symbol": "Validator", "attributes": {"method_set": "Name Validate"}}
+    cited = tuple(Link(LinkKind.CITES, target) for target in (f"https://doi.org/10.1000/{root}", f"Paper of {root}"))
+    return [
+        a_file(f"{root}/app.py", {"links": imports(f"{root}.p.load")}, {"symbol": "main", "links": calls("load")}),
+        a_file(f"{root}/p/__init__.py", {"links": imports(".q.load")}),
+        a_file(f"{root}/p/q/__init__.py", {"links": imports(".deep.load")}),
+        a_file(f"{root}/p/q/deep.py", "load", {"symbol": "open", "links": calls("x.unfold")}, "Store.unfold"),
+        a_file(f"{root}/a/Base.java", {"kind": "preamble"}, "Base", "Base.assist", language="java"),
+        a_file(
+            f"{root}/b/Main.java",
+            {"links": imports("a.Base")},
+            {"symbol": "Main.run", "links": calls("a.Base", "assist")},
+            language="java",
+        ),
+        a_file(f"{root}/auth/auth.go", asking, "User", "User.Validate", "User.Name", language="go"),
+        a_file(f"{root}/admin/admin.go", {"symbol": "Admin"}, "Admin.Validate", language="go"),
+        a_file(f"{root}/admin/names.go", "Admin.Name", language="go"),
+        a_file(f"{root}/cited.md", {"links": cited}, language=None, links=declared, modified_at=1.5),
+        a_file(f"{root}/paper.md", {}, language=None, metadata={"doi": f"10.1000/{root}"}, title=f"Paper of {root}"),
+        *(a_file(f"{root}/{folder}/twin.md", {}, language=None) for folder in "xy"),
+    ]
 
 
 def staged(
@@ -85,7 +115,7 @@ def a_graph(
     folder: Path,
     files: Sequence[Part],
     *,
-    dense: DenseIndex | None = None,
+    vectors: np.ndarray | None = None,
     settings: GraphIndexSettings | None = None,
     mentions: Sequence[tuple[ContentHash, Mention]] = (),
     rejected: Sequence[Rejection] = (),
@@ -93,9 +123,14 @@ def a_graph(
     threads: int = 2,
 ) -> Graph:
     """The graph of some files, opened."""
-    tables = staged(folder / "chunks", files, mentions=mentions, rejected=rejected, seed=seed)
+    staged(folder / "chunks", files, mentions=mentions, rejected=rejected, seed=seed)
+    dense = {}
+    if vectors is not None:
+        (of_encoder := folder / VECTORS_FOLDER / "drawn").mkdir(parents=True)
+        np.save(of_encoder / VECTORS_FILE, vectors)
+        dense["drawn"] = DenseFacts(dimension=vectors.shape[1], kind="exact")
     merge = load_settings(environment={}).index.merge.model_copy(update={"threads": threads})
-    build_graph(tables, folder / "graph", dense, settings or graph_settings(), merge)
+    build_graph(GraphTask(folder, folder / "work", dense, settings or graph_settings(), merge))
     hashes = sorted({chunk.content_hash for _, of_file in files for chunk in of_file})
     return Graph(folder / "graph", hashes)
 

@@ -6,10 +6,10 @@ import importlib
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +20,9 @@ from weft.indexes.dense.gather import DenseTask, IsolationTask, gather, isolate
 from weft.indexes.dense.vectors import FAISS_FILE, TUNING, TrainedIndex, index_vectors
 from weft.indexes.former_places import FORMER_PLACES, FORMER_PLACES_FILE
 from weft.indexes.graph.aliases import LONGEST_GROUP
-from weft.indexes.graph.build import SIMILAR_CONTENTS, GraphTask, build_graph_of
+from weft.indexes.graph.build import build_graph
+from weft.indexes.graph.nodes import SIMILAR_CONTENTS
+from weft.indexes.graph.rounds import GraphTask
 from weft.indexes.manifest import (
     CHUNKS_FOLDER,
     IMPACTS_MODULE,
@@ -185,7 +187,6 @@ def _oldest(task: RevisionTask) -> float:
     return task.made_at - task.settings.days * SECONDS_PER_DAY
 
 
-Result = TypeVar("Result")
 _WORK = ".work"
 
 
@@ -250,8 +251,9 @@ class GenerationBuilder:
             name: self._dense(shards, name, encoding, before, retrained=retrained, on_gpus=on_gpus)
             for name, encoding in merged.encoders.items()
         }
-        task = GraphTask(self._staging, dense, self._settings.graph, self._settings.merge, self._earlier)
-        graph = self._one(build_graph_of, task)
+        own = self._settings
+        task = GraphTask(self._staging, self._work / "graph", dense, own.graph, own.merge, self._earlier)
+        graph = build_graph(task, self._map)
         _await(text)
         _await(impacts)
         _await(revised)
@@ -388,10 +390,6 @@ class GenerationBuilder:
         merged = shard.merged
         folder, rows = merged.folder / LUCENE_FOLDER, merged.counts["contents"]
         return MergeShards(tuple(parts), folder, shard.number, rows, self._settings.lexical)
-
-    def _one(self, run: Callable[[Any], Result], task: Any) -> Result:
-        results: list[Result] = list(self._map(run, [task]))
-        return results[0]
 
     def _manifest(
         self, merged: MergedTables, dense: Mapping[str, DenseFacts], facts: Mapping[str, Any], graph: Mapping[str, int]

@@ -13,17 +13,15 @@ from tests.support.graphs import a_file, a_graph, graph_settings, mentioned
 from tests.support.parts import a_document
 from weft.domain.chunks import Mention
 from weft.domain.ids import content_hash
-from weft.indexes.dense.vectors import DenseIndex
-from weft.indexes.graph.aliases import Key, Name, entity_key, merged
+from weft.indexes.graph.aliases import Key, Name, doubtful, entity_key, merged
 from weft.indexes.graph.graph import Direction, EdgeKind
-from weft.indexes.manifest import DenseFacts
 
 SETTINGS = graph_settings()
 
 
 def together(*names: tuple[str, str], cosine: float = -1.0) -> set[frozenset[str]]:
     """Names that are one entity, in groups of more than one."""
-    roots = merged([Name(key, 1) for key in names], lambda pairs: [cosine] * len(pairs), least=0.5, longest=9)
+    roots = merged([Name(key, 1) for key in names], doubtful(names) if cosine >= 0.5 else (), longest=9)
     groups: dict[Key, set[str]] = {}
     for key, root in roots.items():
         groups.setdefault(root, set()).add(key[1])
@@ -110,7 +108,7 @@ def test_similar_contents_are_linked_across_documents_only(tmp_path: Path) -> No
     near = {"one": [1.0, 0.0], "two": [1.0, 0.0], "three": [0.9, 0.435889894], "four": [0.0, 1.0]}
     hashes = {content_hash(text): text for text in near}
     stored = np.array([near[hashes[one]] for one in sorted(hashes)], dtype=np.float16)
-    graph = a_graph(tmp_path, files, dense=DenseIndex(stored, DenseFacts(dimension=2, kind="exact")))
+    graph = a_graph(tmp_path, files, vectors=stored)
     found = {
         (hashes[one], hashes[edge.content])
         for one in hashes

@@ -13,13 +13,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 Key = tuple[str, str]  # label and normalised name
-Similarity = Callable[[Sequence[tuple[Key, Key]]], Sequence[float]]
-"""Cosine of the surroundings of both names of each pair, in [-1, 1]."""
 
 LONGEST_GROUP = 50
 """Names that are joined into one at most: more were joined by chance."""
@@ -73,14 +71,22 @@ def _parts(folded: str) -> str:
     return " ".join(_NOT_IN_KEYS.sub(" ", folded).split())
 
 
-def merged(names: Iterable[Name], similarity: Similarity, *, least: float, longest: int) -> dict[Key, Key]:
-    """The name that stands for each name, the same for all that are one entity; it is one of them."""
+def doubtful(names: Collection[Key]) -> list[tuple[Key, Key]]:
+    """Pairs of a name and the one longer name that it may be short for: their surroundings decide."""
+    meant: defaultdict[Key, set[Key]] = defaultdict(set)
+    existing = frozenset(names)
+    for label, name in names:
+        for short in _short_forms(label, name):
+            if (label, short) in existing:
+                meant[label, short].add((label, name))
+    return sorted((short, wholes.pop()) for short, wholes in meant.items() if len(wholes) == 1)
+
+
+def merged(names: Iterable[Name], joined: Iterable[tuple[Key, Key]], *, longest: int) -> dict[Key, Key]:
+    """The name that stands for each name, the same for all that are one entity, as are pairs that were `joined`."""
     by_mentions = sorted(names, key=lambda name: (-name.mentions, name.key))
     outright = [(first, other) for group in _same_letters(by_mentions) for first, other in pairwise(group)]
-    doubtful = sorted(set(_shortened(by_mentions)))
-    similarities = similarity(doubtful) if doubtful else []
-    joined = outright + [pair for pair, cosine in zip(doubtful, similarities, strict=True) if cosine >= least]
-    return _closed([name.key for name in by_mentions], joined, longest)
+    return _closed([name.key for name in by_mentions], [*outright, *joined], longest)
 
 
 def _same_letters(names: Sequence[Name]) -> Iterator[list[Key]]:
@@ -97,18 +103,6 @@ def _bare(key: str) -> str:
         words.pop()
     compact = _BLANKS.sub("", " ".join(words))
     return compact if len(compact) >= _COMPACT else " ".join(words)
-
-
-def _shortened(names: Sequence[Name]) -> Iterator[tuple[Key, Key]]:
-    """Pairs of a name and the one longer name that it may be short for."""
-    existing = {name.key for name in names}
-    meant: defaultdict[Key, set[Key]] = defaultdict(set)
-    for name in names:
-        label, key = name.key
-        for short in _short_forms(label, key):
-            if (label, short) in existing:
-                meant[label, short].add(name.key)
-    yield from ((short, whole) for short, wholes in meant.items() if len(wholes) == 1 for whole in wholes)
 
 
 def _short_forms(label: str, key: str) -> Iterator[str]:

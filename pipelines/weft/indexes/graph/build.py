@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,30 +23,39 @@ from scipy.sparse import csgraph
 
 from weft.domain.arrays import Flags, Floats, Ints
 from weft.domain.errors import CorruptionError
-from weft.indexes.dense.vectors import DenseIndex, open_dense
-from weft.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, entity_key, merged
 from weft.indexes.graph.graph import (
     ANALYTICS,
     ANALYTICS_FILE,
-    EDGES,
     FORMER_DEGREES,
     GRAPH_FOLDER,
-    NODES,
     RELATIONS,
     SYMBOL_LABEL,
-    UNMET_FILE,
     EdgeArrays,
     EdgeKind,
     Graph,
 )
-from weft.indexes.graph.links import resolve_links
-from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder, read_generation_manifest
+from weft.indexes.graph.links import (
+    link_values,
+    list_bearers,
+    list_modules,
+    list_wanted,
+    read_scopes,
+)
+from weft.indexes.graph.nodes import (
+    join_names,
+    list_doubtful,
+    list_similar,
+    list_spellings,
+    name_values,
+    write_edges,
+    write_nodes,
+    write_unmet,
+)
+from weft.indexes.graph.rounds import ALL, OWN, GraphTask, PartitionTask, Round, run_partition, run_rounds
+from weft.indexes.manifest import read_generation_manifest
 from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
-from weft.indexes.schemas import without_nulls
-from weft.indexes.settings import GraphIndexSettings, MergeSettings
-from weft.indexes.shards import shards_of, tables_of
+from weft.indexes.shards import MapTasks, shards_of, tables_of
 from weft.runtime.storage.files import verify_some
-from weft.runtime.storage.tables import Database, create, database, insert, rows_of, stacked_rows
 
 # What a graph says of each place in it: rank, bridges, communities, degree, causes and contradictions (GRA-2).
 #
@@ -279,199 +289,85 @@ def hashes_in(generation: Path) -> NDArray[np.bytes_]:
 
 
 _CONTENTS = "contents"
-_SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
-_STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR"}
-_WANTED_NAMES = {"label": "VARCHAR", "key": "VARCHAR"}
-_MOST_SURROUNDINGS = 256  # texts that make up a name's surroundings: more change the mean little
-SIMILAR_CONTENTS = 20_000  # contents above which none are linked as similar: the search grows with their square
-_SIMILAR_NEIGHBOURS = 5  # most similar contents that each is linked with
-_NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
-_ROWS = 100_000  # rows written at once
 
-
-UNMET = without_nulls(uri=pa.string(), kind=pa.string(), target=pa.string(), documents=pa.int64())
-"""One row per declared relation that leads to no document, or to several: who declares it, and what was looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class GraphTask:
-    """The graph of one staged generation, wherever it is built."""
-
-    staging: Path
-    dense: Mapping[str, DenseFacts]  # how the vectors of each encoder are searched; the first one's are used
-    settings: GraphIndexSettings
-    merge: MergeSettings
-    earlier: Path | None = None  # the folder of the generation before, which says what degrees were
+# Documents, and what belongs to a URI, are worked on in the partition of the URI, contents in their shard, keys and
+# nodes where their hash says; the names of all entities, which are few, in the first partition. A digest decides as it
+# does of documents, and of nodes so that their order is that of partitions (`shards.bounds`).
+_AT_DIGEST = "(('0x' || left(sha256({}), 8))::BIGINT * {{partitions}}) >> 32"
+_AT_URI, _AT_SOURCE, _AT_BEARER, _AT_TARGET = map(_AT_DIGEST.format, ("uri", "source", "source_uri", "target_uri"))
+_AT_NODE = _AT_DIGEST.format("label || chr(10) || root")
+_AT_SYMBOL = _AT_DIGEST.format(f"'{SYMBOL_LABEL}' || chr(10) || name")
+_AT_KEY, _AT_LINK, _FIRST = "hash(key) % {partitions}", "number % {partitions}", "0"
+_AT_ROW, _AT_EDGE = map("len(list_filter({{ends}}, lambda one: one <= {}))".format, ("row", "source_row"))
+ROUNDS = (
+    # In the shard: what stands there.
+    Round(
+        ("placed", "chunk_rows", "mentioned", list_spellings, "names", list_similar),
+        {"placed": _AT_URI, "chunk_rows": _AT_URI, "mentioned": OWN, "spelled": OWN, "names": _FIRST, "near": ALL},
+    ),
+    # At the URI: documents, and where they point.
+    Round(
+        ("files", "packages", "places", "anchored", "defined", "links", "asked", "defining", "together", list_doubtful),
+        dict.fromkeys(("files", "places", "anchored", "defined", "links"), OWN)
+        | {"packages": ALL, "asked": ALL, "doubtful": ALL, "defining": _AT_SYMBOL, "together": _AT_ROW},
+    ),
+    # The keys of what is there, and of what is imported.
+    Round(
+        (list_bearers, list_modules, "modules", "borne", "file_keys", "surroundings"),
+        {"bearers": _AT_KEY, "modules": _AT_KEY, "borne": _AT_KEY, "file_keys": OWN, "surroundings": _FIRST},
+    ),
+    # At the key: who bears it.
+    Round(
+        ("reaching", "implemented", join_names),
+        {"reaching": _AT_LINK, "implemented": _AT_BEARER, "stands": "partition"},
+    ),
+    # What files import, which the imported file is asked about: what it holds, then twice what it imports itself.
+    Round(
+        ("reached", "imported", "spellings", "mentioning"),
+        {"reached": OWN, "imported": _AT_URI, "spellings": _AT_NODE, "mentioning": _AT_NODE},
+    ),
+    Round(
+        ("typed", "symbols", "nodes", "node_counts"),
+        {"typed": _AT_SOURCE, "symbols": OWN, "nodes": OWN, "node_counts": ALL},
+    ),
+    Round(("taken", "asking", "named", write_nodes), {"taken": OWN, "asking": _AT_URI, "named": _AT_ROW}),
+    Round(("passed_on", "passed", "asking_again"), {"passed": _AT_SOURCE, "asking_again": _AT_URI}),
+    Round(("passed_on", "imports"), {"imports": _AT_SOURCE}),
+    # Links, by their keys, and back.
+    Round((list_wanted, "wants", "inner_wants"), {"wants": _AT_KEY, "inner_wants": _AT_KEY}),
+    Round(("few", "met"), {"met": _AT_LINK}),
+    # Edges, by the document that they lead to, into the shard that they begin in.
+    Round(("found", read_scopes, "crossed", "crossing", "unmet", write_unmet), {"crossing": _AT_TARGET}),
+    Round(("linked",), {"linked": _AT_EDGE}),
+    Round((write_edges,), {}),
+)
 
 
 def analyse(task: GraphTask) -> None:
     """Write what the graph of a staged generation says of each place (GRA-2)."""
-    if task.settings.enabled:
-        folder = task.staging / GRAPH_FOLDER
-        contents = hashes_in(task.staging)
-        former = former_degrees(contents, task.earlier)
-        with closing(Graph(folder, Hashes(contents))) as graph:
-            table = analytics(graph.arrays(), former)
-        pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
+    folder = task.staging / GRAPH_FOLDER
+    folder.mkdir(exist_ok=True)
+    contents = hashes_in(task.staging)
+    former = former_degrees(contents, task.earlier)
+    with closing(Graph(folder, Hashes(contents))) as graph:
+        table = analytics(graph.arrays(), former)
+    pq.write_table(table, folder / ANALYTICS_FILE, compression="zstd", write_page_checksum=True)
 
 
-def build_graph_of(task: GraphTask) -> dict[str, int]:
-    """Build the graph of a staged generation, whose tables and vectors are there; see `build_graph`."""
-    # Whatever a worker left that died over it.
-    shutil.rmtree(task.staging / GRAPH_FOLDER, ignore_errors=True)
-    dense = None
-    if task.dense:
-        encoder = min(task.dense)
-        folders = [shard / VECTORS_FOLDER / encoder_folder(encoder) for shard in shards_of(task.staging)]
-        dense = open_dense(folders, task.dense[encoder])
-    counts = build_graph(task.staging / CHUNKS_FOLDER, task.staging / GRAPH_FOLDER, dense, task.settings, task.merge)
-    analyse(task)
-    return counts
-
-
-def build_graph(
-    tables: Path, folder: Path, dense: DenseIndex | None, settings: GraphIndexSettings, merge: MergeSettings
-) -> dict[str, int]:
-    """Write the nodes and edges of a generation."""
-    if not settings.enabled:
+def build_graph(task: GraphTask, run: MapTasks = map) -> dict[str, int]:
+    """Write the nodes and edges of a staged generation, whose tables and vectors are there, and what they say."""
+    if not task.settings.enabled:
         return {}
-    folder.mkdir(parents=True)
-    with database(folder / "scratch", memory_mb=merge.memory_mb, threads=merge.threads) as connection:
-        resolve_links(connection, tables, settings)
-        _mentioned(connection, tables, settings)
-        _joined(connection, dense, settings)
-        _symbols(connection)
-        _nodes(connection)
-        _similar(connection, dense, settings)
-        _write(connection, _NODES, NODES, folder / "nodes.parquet")
-        strengths = {"auto": settings.found_strength, "declared": 1.0}
-        _write(connection, _EDGES, EDGES, folder / "edges.parquet", strengths)
-        _write(connection, "SELECT * FROM unmet ORDER BY ALL", UNMET, folder / UNMET_FILE)
-        kinds = dict(connection.execute(f"SELECT kind, count(*) FROM ({_EDGES}) GROUP BY kind", strengths).fetchall())  # noqa: S608
-        (unmet,) = connection.execute("SELECT count(*) FROM unmet").fetchone() or (0,)
-        (entities,) = connection.execute("SELECT count(*) FROM nodes").fetchone() or (0,)
-    return {
-        "entities": entities,
-        "edges": sum(kinds.values()),
-        **{f"edges_{kind}": kinds[kind] for kind in EdgeKind if kind in kinds},
-        **({"unmet_relations": unmet} if unmet else {}),
-    }
+    for shard in (task.staging, *shards_of(task.staging)):
+        shutil.rmtree(shard / GRAPH_FOLDER, ignore_errors=True)  # whatever a worker left that died over it
+    counts = run_rounds(task, ROUNDS, _work, run)
+    for _ in run(analyse, [task]):
+        pass
+    kinds = {f"edges_{kind}": counts[f"edges_{kind}"] for kind in EdgeKind if f"edges_{kind}" in counts}
+    unmet = {"unmet_relations": counts["unmet_relations"]} if counts["unmet_relations"] else {}
+    return {"entities": counts["entities"], "edges": sum(kinds.values()), **kinds, **unmet}
 
 
-_NODES = "SELECT node_id, label, name, aliases, mentions FROM nodes ORDER BY node"
-_EDGES = """
-    SELECT s.row AS source_row, kind, t.row AS target_row, NULL::BIGINT AS target_node, s.chunk_id AS source_chunk,
-           t.chunk_id AS target_chunk, confidence, CASE WHEN declared THEN $declared ELSE $auto END AS strength,
-           CASE WHEN declared THEN 'declared' ELSE 'auto' END AS source, time
-    FROM crossed JOIN places s ON s.place = crossed.source JOIN places t ON t.place = crossed.target
-    UNION ALL
-    SELECT row, kind, NULL, node, NULL, NULL, confidence, $auto, 'auto', NULL FROM named
-    UNION ALL
-    SELECT row, 'similar', other, NULL, NULL, NULL, cosine, $auto, 'auto', NULL FROM similar_pairs
-    ORDER BY ALL"""
-
-
-def _mentioned(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
-    for name in ("contents", "mentions"):
-        stacked_rows(connection, f"{name}_rows", tables_of(tables.parent, name))
-    connection.execute(
-        """CREATE TABLE mentioned AS
-           SELECT c.place AS row, m.label, m.text, m.score
-           FROM mentions_rows m JOIN contents_rows c USING (content_hash) WHERE m.score >= ?""",
-        [settings.least_mention_confidence],
-    )
-    create(connection, "spelled", _SPELLINGS)
-    texts = (text for (text,) in rows_of(connection, "SELECT DISTINCT text FROM mentioned"))
-    insert(connection, "spelled", _SPELLINGS, ((text, " ".join(text.split()), entity_key(text)) for text in texts))
-
-
-def _joined(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
-    """Which name stands for which: the table `stands` of (label, key, root)."""
-    counted = "SELECT label, key, count(*) FROM mentioned JOIN spelled USING (text) WHERE key <> '' GROUP BY ALL"
-    names = [Name((label, key), count) for label, key, count in rows_of(connection, counted)]
-
-    def similarity(pairs: Sequence[tuple[Key, Key]]) -> Sequence[float]:
-        wanted = sorted({key for pair in pairs for key in pair})
-        return cosines(pairs, {} if dense is None else _surroundings(connection, wanted, dense))
-
-    roots = merged(names, similarity, least=settings.aliases.similarity, longest=LONGEST_GROUP)
-    create(connection, "stands", _STANDS)
-    insert(connection, "stands", _STANDS, ((label, key, root) for (label, key), (_, root) in roots.items()))
-
-
-def _surroundings(connection: Database, keys: Sequence[Key], dense: DenseIndex) -> dict[Key, list[float]]:
-    """Mean vector of the texts that mention each name."""
-    create(connection, "wanted_names", _WANTED_NAMES)
-    insert(connection, "wanted_names", _WANTED_NAMES, keys)
-    mentioning = rows_of(
-        connection,
-        """SELECT label, key, list_slice(list_sort(list(DISTINCT row)), 1, $most)
-           FROM mentioned JOIN spelled USING (text) JOIN wanted_names USING (label, key) GROUP BY ALL""",
-        {"most": _MOST_SURROUNDINGS},
-    )
-    return {
-        (label, key): np.mean(dense.vectors(rows).astype(np.float64), axis=0).tolist()
-        for label, key, rows in mentioning
-    }
-
-
-def _symbols(connection: Database) -> None:
-    """Symbols that code defines, each by the content where its definition begins."""
-    connection.execute(
-        """CREATE TABLE symbols AS
-           SELECT DISTINCT p.row, s.name FROM (
-               SELECT unit, symbol AS name FROM places WHERE symbol IS NOT NULL
-               UNION SELECT unit, name FROM defined
-           ) s JOIN places p ON p.place = s.unit"""
-    )
-
-
-def _nodes(connection: Database) -> None:
-    connection.execute(
-        """CREATE TABLE spellings AS
-           SELECT label, root, spelling, count(*) AS times
-           FROM mentioned JOIN spelled USING (text) JOIN stands USING (label, key) GROUP BY ALL"""
-    )
-    connection.execute(
-        """CREATE TABLE nodes AS
-           WITH every AS (
-               SELECT left(sha256(label || chr(10) || root), 32) AS node_id, label, root AS key,
-                      first(spelling ORDER BY times DESC, spelling) AS name,
-                      list_sort(list(spelling)) AS aliases, sum(times)::BIGINT AS mentions
-               FROM spellings GROUP BY label, root
-               UNION ALL
-               SELECT left(sha256($1 || chr(10) || name), 32), $1, name, name, [name], count(*)
-               FROM symbols GROUP BY name
-           )
-           SELECT row_number() OVER (ORDER BY node_id) - 1 AS node, * FROM every""",
-        [SYMBOL_LABEL],
-    )
-    connection.execute(
-        """CREATE TABLE named AS
-           SELECT 'mentions' AS kind, row, node, max(score) AS confidence
-           FROM mentioned JOIN spelled USING (text) JOIN stands s USING (label, key)
-           JOIN nodes n ON n.label = s.label AND n.key = s.root GROUP BY ALL
-           UNION ALL
-           SELECT 'defines', row, node, 1.0 FROM symbols JOIN nodes USING (name) WHERE label = ?""",
-        [SYMBOL_LABEL],
-    )
-
-
-def _similar(connection: Database, dense: DenseIndex | None, settings: GraphIndexSettings) -> None:
-    create(connection, "near", _NEAR)
-    if dense is not None and len(dense) <= SIMILAR_CONTENTS:
-        insert(connection, "near", _NEAR, dense.near_pairs(_SIMILAR_NEIGHBOURS, settings.similar_from))
-    # Windows of one document overlap: that they are similar says nothing.
-    connection.execute(
-        """CREATE TABLE similar_pairs AS SELECT * FROM near ANTI JOIN (
-               SELECT a.row, b.row AS other FROM places a JOIN places b USING (uri)
-               JOIN near n ON n.row = a.row AND n.other = b.row) USING (row, other)"""
-    )
-
-
-def _write(
-    connection: Database, query: str, schema: pa.Schema, path: Path, values: dict[str, float] | None = None
-) -> None:
-    with pq.ParquetWriter(path, schema, compression="zstd", write_page_checksum=True) as writer:
-        for batch in connection.sql(query, params=values or {}).to_arrow_reader(_ROWS):
-            writer.write_table(pa.Table.from_batches([batch]).select(schema.names).cast(schema))
+def _work(task: PartitionTask) -> Counter[str]:
+    settings = task.graph.settings
+    return run_partition(task, ROUNDS, {**link_values(settings), **name_values(settings)})

@@ -20,6 +20,7 @@ from weft.domain.links import CAUSAL, LinkKind
 from weft.indexes.copies import TableCopies, read_whole
 from weft.indexes.graph.aliases import entity_key
 from weft.indexes.schemas import without_nulls
+from weft.indexes.shards import shards_of
 
 
 class EdgeKind(StrEnum):
@@ -45,9 +46,11 @@ class EdgeKind(StrEnum):
 
 
 GRAPH_FOLDER = "graph"
-UNMET_FILE = "unmet.parquet"
-"""File of declared relations that lead nowhere."""
-"""Folder of the graph in a generation."""
+"""Folder of the graph in a generation and in its shards."""
+
+NODES_FILE, EDGES_FILE, UNMET_FILE = "nodes.parquet", "edges.parquet", "unmet.parquet"
+"""Files of nodes, of edges, and of declared relations that lead nowhere: a shard has those of its ids, of its contents
+and of the documents whose URIs belong to it."""
 
 ANALYTICS_FILE = "analytics.parquet"
 """File of what the graph says of each place; absent where that is switched off."""
@@ -177,12 +180,17 @@ class Graph:
     """The nodes and edges of one generation; files are opened at once and decoded on first use. Shared by threads."""
 
     def __init__(self, folder: Path, contents: Sequence[ContentHash], *, copies: TableCopies | None = None) -> None:
-        """Open the graph in a folder over sorted content hashes; CorruptionError where a file is missing or damaged."""
+        """Open the graph in a folder, and in those of the shards beside it, over sorted content hashes.
+
+        Raises:
+            CorruptionError: A file is missing or damaged.
+        """
         self._contents = contents
         self._copies = copies
         try:
-            self._edges_file = pq.ParquetFile(folder / "edges.parquet", memory_map=True)
-            self._nodes_file = pq.ParquetFile(folder / "nodes.parquet", memory_map=True)
+            shards = [shard / folder.name for shard in shards_of(folder.parent)]
+            self._edges_files = [pq.ParquetFile(shard / EDGES_FILE, memory_map=True) for shard in shards]
+            self._nodes_files = [pq.ParquetFile(shard / NODES_FILE, memory_map=True) for shard in shards]
             analysed = folder / ANALYTICS_FILE
             self._analytics_file = pq.ParquetFile(analysed, memory_map=True) if analysed.exists() else None
         except (pa.ArrowInvalid, FileNotFoundError) as error:
@@ -263,7 +271,7 @@ class Graph:
 
     def close(self) -> None:
         """Release the files."""
-        for file in (self._edges_file, self._nodes_file, self._analytics_file):
+        for file in (*self._edges_files, *self._nodes_files, self._analytics_file):
             if file is not None:
                 file.close(force=True)
 
@@ -296,14 +304,17 @@ class Graph:
 
     @cached_property
     def _edges(self) -> pa.Table:
-        return self._whole("edges", self._edges_file, EDGES.names)
+        return self._whole("edges", self._edges_files, EDGES.names)
 
     @cached_property
     def _nodes(self) -> pa.Table:
-        return self._whole("nodes", self._nodes_file, NODES.names)
+        return self._whole("nodes", self._nodes_files, NODES.names)
 
-    def _whole(self, name: str, file: pq.ParquetFile, columns: Sequence[str]) -> pa.Table:
-        return read_whole(file, columns) if self._copies is None else self._copies.read(name, file, columns)
+    def _whole(self, name: str, files: Sequence[pq.ParquetFile], columns: Sequence[str]) -> pa.Table:
+        if self._copies is None:
+            return pa.concat_tables([read_whole(file, columns) for file in files])
+        names = [f"{name}-{shard:04d}" if shard else name for shard in range(len(files))]
+        return pa.concat_tables([self._copies.read(one, file, columns) for one, file in zip(names, files, strict=True)])
 
     @cached_property
     def _sources(self) -> np.ndarray:
@@ -346,12 +357,10 @@ def _chunk(value: object) -> ChunkId | None:
 
 def unmet_relations(generation: Path) -> list[str]:
     """A line on each declared relation of a generation that leads to no document, or to several."""
-    path = generation / GRAPH_FOLDER / UNMET_FILE
-    if not path.exists():
-        return []
-    rows = pq.read_table(path).to_pylist()
+    files = [shard / GRAPH_FOLDER / UNMET_FILE for shard in shards_of(generation)]
+    rows = [row for file in files if file.exists() for row in pq.read_table(file).to_pylist()]
     return [
         f"{row['uri']} {row['kind'].replace('_', ' ')} {row['target']}: expected one document of this name, found "
         f"{row['documents'] or 'none'}"
-        for row in rows
+        for row in sorted(rows, key=lambda row: (row["uri"], row["kind"], row["target"]))
     ]

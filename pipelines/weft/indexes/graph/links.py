@@ -8,7 +8,8 @@ imports, the whole corpus. The first place with a bearer decides, and the edge h
 since that the name is borne just there is evidence too; of a member of something whose type is unknown it is less.
 
 Edges below the least confidence are left out. All of it is joins in DuckDB (`links.sql`), within a bound of
-memory; nothing depends on the order of rows.
+memory; nothing depends on the order of rows. Where imports lead comes before names are met: a file means what it
+imported, also where that was passed on to it by another.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -44,9 +44,9 @@ from weft.indexes.graph.keys import (
     title_key,
     work_keys,
 )
+from weft.indexes.graph.rounds import Partition
 from weft.indexes.settings import GraphIndexSettings
-from weft.indexes.shards import tables_of
-from weft.runtime.storage.tables import Database, create, glob_escaped, insert, rows_of, stacked_rows
+from weft.runtime.storage.tables import create, insert, rows_of
 
 # Keys that a link is looked for under, the surest first (ING-14); `keys` has those of definitions.
 
@@ -303,14 +303,12 @@ def work_wanted(target: str) -> list[LookupKey]:
     return [LookupKey(NameScope.WORK, one) for one in keys]
 
 
-_HOPS = 2  # packages that pass a name on to their importers, one within the other
 _NAME_CONFIDENCE = 0.8  # of a name that code uses without a link that says how
 _PACKAGE = "/__init__.py"
 
 TEST_FILES = r"/(tests?|__tests__|spec)/|(^|/)(test_|conftest\.)[^/]*$|(_test|_spec|\.test|\.spec|Tests?)\.[^/.]+$"
 """Paths of tests and of what only tests use, in any language; a source's own name, the first part, says nothing."""
 
-_SQL = Path(__file__).with_suffix(".sql")
 _WORK_FACTS = ("doi", "arxiv", "arxiv_id", "key", "citation_key", "bibkey", "id")
 
 
@@ -323,12 +321,11 @@ _WANTED = {
 _MODULES = {"number": "BIGINT", "rank": "BIGINT", "key": "VARCHAR", "rest": "VARCHAR"}
 
 
-def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettings) -> None:
-    """Make the tables `crossed`, of edges, and `unmet`, of declared relations to no document or several."""
-    steps = dict(re.findall(r"-- (\w+): [^\n]*\n(.*?;)\n", _SQL.read_text(encoding="utf-8"), re.DOTALL))
-    values = {
-        "documents": [glob_escaped(file) for file in tables_of(tables.parent, "documents")],
+def link_values(settings: GraphIndexSettings) -> dict[str, object]:
+    """What stands for the `$name`s of the queries."""
+    return {
         "test_files": TEST_FILES,
+        "package": _PACKAGE,
         "most": int(1 / settings.least_confidence) + 1,
         "causal": [kind.value for kind in CAUSAL],
         "least_confidence": settings.least_confidence,
@@ -336,18 +333,10 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
         "whole_from": WHOLE_FROM,
     }
 
-    def run(name: str) -> None:
-        connection.execute(steps[name], {key: value for key, value in values.items() if f"${key}" in steps[name]})
 
-    stacked_rows(connection, "chunk_rows", tables_of(tables.parent, "chunks"))
-    for name in ("files", "places", "anchored", "defined", "links"):
-        run(name)
-    _bearers(connection, tables)
-    _wants(connection)
-    # Where imports lead comes before names are met: a file means what it imported, also where that was passed on to it
-    # by another. Names that thousands bear are left out before the join, which would be as large as their product.
-    for name in ("reached", "imported", "types", "taken", *["passed_on"] * _HOPS, "few", "met", "found", "implemented"):
-        run(name)
+def read_scopes(partition: Partition) -> None:
+    """Name the confidence of each place that a bearer may have."""
+    settings = partition.settings
     shares = pa.Table.from_pylist(
         [
             {"scope": scope, "member": member, "share": share}
@@ -355,14 +344,13 @@ def resolve_links(connection: Database, tables: Path, settings: GraphIndexSettin
             for scope, share in of_scopes.items()
         ]
     )
-    connection.register("scopes", shares)
-    run("crossed")
-    run("unmet")
-    connection.unregister("scopes")
+    partition.connection.register("scopes", shares)
 
 
-def _bearers(connection: Database, tables: Path) -> None:
-    packages = _packages(connection, tables)
+def list_bearers(partition: Partition) -> None:
+    """Make the table of the keys that units are listed under."""
+    connection = partition.connection
+    packages = frozenset(posixpath.dirname(uri) for (uri,) in rows_of(connection, "SELECT uri FROM packages"))
 
     def document_keys_of(uri: str, language: str, title: str | None, metadata: str) -> Iterator[str]:
         yield from _document_keys(uri, language, title, metadata, packages)
@@ -389,16 +377,6 @@ def _bearers(connection: Database, tables: Path) -> None:
         )
 
 
-def _packages(connection: Database, tables: Path) -> frozenset[str]:
-    """Folders with an `__init__.py`; an empty one is no document, but was noted as blank."""
-    rows = connection.execute(
-        """SELECT uri FROM files WHERE ends_with(uri, ?)
-           UNION SELECT uri FROM read_parquet(?) WHERE ends_with(uri, ?) AND reason = 'blank'""",
-        [_PACKAGE, [glob_escaped(file) for file in tables_of(tables.parent, "rejected")], _PACKAGE],
-    ).fetchall()
-    return frozenset(posixpath.dirname(uri) for (uri,) in rows)
-
-
 def _symbol_keys(uri: str, symbol: str, language: str) -> Iterator[str]:
     yield from symbol_keys(uri, symbol, family_of(language))
     yield key("symbol", "", symbol)
@@ -417,16 +395,22 @@ def _document_keys(
     yield from number_keys(" ".join(f"{name.split('_')[0]}:{fact}" for name, fact in identifiers))
 
 
-def _wants(connection: Database) -> None:
-    """The keys that every link is looked for under; imports in a table of their own, since the others need them."""
+def list_wanted(partition: Partition) -> None:
+    """Make the table of the keys that links are looked for under, save those of imports."""
+    connection = partition.connection
     create(connection, "wanted", _WANTED)
-    create(connection, "modules", _MODULES)
     others = rows_of(connection, f"{_POINTERS} WHERE kind <> 'imports'")
     insert(connection, "wanted", _WANTED, (want for row in others for want in _numbered(row)))
+
+
+def list_modules(partition: Partition) -> None:
+    """Make the table of the keys of what is imported, since the others need it."""
+    connection = partition.connection
+    create(connection, "module_keys", _MODULES)
     # A dotted name may be a module within an imported package.
     dotted = "content_type = 'code' AND kind = 'references' AND contains(target, '.')"
     imports = rows_of(connection, f"{_POINTERS} WHERE kind = 'imports' OR {dotted}")
-    insert(connection, "modules", _MODULES, (want for row in imports for want in _modules(row)))
+    insert(connection, "module_keys", _MODULES, (want for row in imports for want in _modules(row)))
 
 
 def _modules(row: Sequence[Any]) -> Iterator[tuple[Any, ...]]:

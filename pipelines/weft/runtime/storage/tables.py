@@ -15,7 +15,6 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
 from weft.runtime.storage.errors import advice_on
@@ -64,20 +63,21 @@ def rows_of(connection: Database, query: str, values: Mapping[str, object] | Non
         yield from rows
 
 
-def stacked_rows(connection: Database, name: str, files: Sequence[Path]) -> None:
-    """Name the rows of some files, each with its `place` among all of them, one file after the other, from 0."""
-    counts = [pq.read_metadata(file).num_rows for file in files]
-    firsts = [sum(counts[:place]) for place in range(len(counts))]
-    columns = {"filename": pa.array(list(map(str, files)), pa.string()), "first": pa.array(firsts, pa.int64())}
-    connection.register("firsts", pa.table(columns))
-    connection.execute(f"CREATE TEMP TABLE {name}_firsts AS SELECT * FROM firsts")  # noqa: S608
-    connection.unregister("firsts")
-    # A view takes no parameters, so the list goes through a variable.
-    connection.execute(f"SET VARIABLE {name} = $1", [[glob_escaped(file) for file in files]])
+def literal(text: str) -> str:
+    """A text as a query holds it, where no parameter can stand.
+
+    Examples:
+        >>> literal("it's")
+        "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def file_rows(connection: Database, name: str, file: Path, first: int) -> None:
+    """Name the rows of a file, each with its `place`, counted from `first` on."""
     connection.execute(
-        f"""CREATE TEMP VIEW {name} AS SELECT rows.*, first + file_row_number AS place
-            FROM read_parquet(getvariable('{name}'), filename = true, file_row_number = true) rows
-            JOIN {name}_firsts USING (filename)"""  # noqa: S608  # our own names
+        f"""CREATE TEMP VIEW {name} AS SELECT * EXCLUDE (file_row_number), {first} + file_row_number AS place
+            FROM read_parquet({literal(glob_escaped(file))}, file_row_number = true)"""  # noqa: S608  # our own names
     )
 
 
