@@ -28,9 +28,10 @@ from weft.indexes.former_places import FORMER_PLACES_FILE
 from weft.indexes.generation import Generation
 from weft.indexes.graph.graph import unmet_relations
 from weft.indexes.graph.rounds import PartitionTask
+from weft.indexes.manifest import tables_of
 from weft.indexes.merge import REPEATED
 from weft.indexes.rows import RowSet
-from weft.indexes.shards import shards_of, tables_of
+from weft.indexes.shards import shards_of
 from weft.runtime.stages import HERE, Executor, in_threads
 
 SHARDS = (1, 2, 4, 8)

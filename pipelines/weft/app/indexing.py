@@ -27,8 +27,7 @@ from weft.domain.understanding import Complexity
 from weft.embedding.models import BUNDLED
 from weft.evaluation.replay.masking import Masks, masked
 from weft.indexes.generation import Generation, open_generation
-from weft.indexes.manifest import ANSWERING, read_generation_manifest
-from weft.indexes.shards import tables_of
+from weft.indexes.manifest import ANSWERING, read_generation_manifest, tables_of
 from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.questions import StoredQuestion, stored_questions

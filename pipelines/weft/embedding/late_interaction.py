@@ -36,10 +36,9 @@ def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
         return tokens
     # A search pools nothing, and has no time for these.
     from scipy.cluster.hierarchy import linkage  # noqa: PLC0415
-    from scipy.spatial.distance import squareform  # noqa: PLC0415
 
     # Ward needs distances of points: of unit rows they follow from cosines, which may be a rounding above 1.
-    cosines = squareform(_product(tokens, tokens.T), checks=False).astype(np.float64)
+    cosines = _product(tokens, tokens.T)[np.triu_indices(len(tokens), 1)].astype(np.float64)
     apart = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines))
     cluster = _clusters(linkage(apart, "ward")[: len(tokens) - wanted, :2].astype(np.int64), len(tokens))
     member = np.zeros((wanted, len(tokens)), dtype=tokens.dtype)

@@ -36,10 +36,11 @@ from weft.indexes.manifest import (
     encoder_folder,
     read_generation_manifest,
     seal,
+    tables_of,
 )
 from weft.indexes.merge import Encoding, Merge, MergedShard, MergedTables, merge_tables
 from weft.indexes.settings import IndexSettings, MergeSettings, RevisionSettings
-from weft.indexes.shards import MapTasks, overlapping, shards_of, tables_of, take_over
+from weft.indexes.shards import MapTasks, overlapping, shards_of, take_over
 from weft.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.storage.files import file_hashes

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from weft.domain.errors import CorruptionError
 from weft.domain.ids import GenerationId
 from weft.indexes.settings import LexicalSettings
+from weft.indexes.shards import shards_of
 from weft.runtime.storage.files import canonical, file_hashes, read_manifest, write_manifest
 
 CHUNKS_FOLDER, VECTORS_FOLDER, LUCENE_FOLDER = "chunks", "vectors", "text/lucene"
@@ -64,6 +65,11 @@ def encoder_folder(encoder: str) -> str:
         'sentence-transformers--all-MiniLM-L6-v2'
     """
     return encoder.replace("/", "--")
+
+
+def tables_of(generation: Path, name: str) -> list[Path]:
+    """The files that a table of a generation consists of, a shard's each: `documents`, for one."""
+    return [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(generation)]
 
 
 class DenseFacts(BaseModel):

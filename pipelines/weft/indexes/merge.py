@@ -23,19 +23,10 @@ from weft.domain.documents import Rejection
 from weft.domain.errors import StoreError
 from weft.indexes import schemas
 from weft.indexes.dense.gather import vector_tables
-from weft.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest
+from weft.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest, tables_of
 from weft.indexes.rows import HASH, hashes_of
 from weft.indexes.settings import MergeSettings
-from weft.indexes.shards import (
-    MapTasks,
-    bounds,
-    make_shards,
-    overlapping,
-    shard_count,
-    shards_of,
-    tables_of,
-    take_over,
-)
+from weft.indexes.shards import MapTasks, bounds, make_shards, overlapping, shard_count, shards_of, take_over
 from weft.runtime.storage.tables import TableQueries
 
 REPEATED = "repeated_uri"

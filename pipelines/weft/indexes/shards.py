@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from weft.domain.arrays import Ints
-from weft.indexes.manifest import CHUNKS_FOLDER
 
 SHARDS_FOLDER = "shards"
 
@@ -58,11 +57,6 @@ def shards_of(generation: Path) -> list[Path]:
     """The folders of a generation's shards, in the order of their hashes."""
     folder = generation / SHARDS_FOLDER
     return sorted(folder.iterdir()) if folder.is_dir() else [generation]
-
-
-def tables_of(generation: Path, name: str) -> list[Path]:
-    """The files that a table of a generation consists of, a shard's each: `documents`, for one."""
-    return [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(generation)]
 
 
 def shard_folders(generation: Path, count: int) -> list[Path]:

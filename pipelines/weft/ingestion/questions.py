@@ -21,9 +21,8 @@ import pyarrow.parquet as pq
 from weft.chunking.ground_truth import verbatim, without_docstring
 from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
-from weft.indexes.manifest import CHUNKS_FOLDER
+from weft.indexes.manifest import CHUNKS_FOLDER, tables_of
 from weft.indexes.schemas import QUESTIONS
-from weft.indexes.shards import tables_of
 
 MOST = 300
 """Questions of a generation: enough for what is called strong evidence, few enough to be asked every night."""

@@ -13,8 +13,7 @@ from weft.cli.console.options import CommonOptions, command
 from weft.cli.console.output import Result, indented, rows
 from weft.domain.errors import StoreError
 from weft.domain.ids import GenerationId
-from weft.indexes.manifest import Manifest
-from weft.indexes.shards import tables_of
+from weft.indexes.manifest import Manifest, tables_of
 from weft.runtime.clock import stamp
 
 Generation = Annotated[str, typer.Argument(help="Id of a generation, or `live`.")]

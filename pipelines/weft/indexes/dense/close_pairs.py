@@ -57,6 +57,12 @@ def close_pairs(vectors: Rows, *, least: float, neighbours: int) -> tuple[Ints, 
     return pairs[cosines >= least], np.minimum(cosines[cosines >= least], 1.0)
 
 
+def nearest_rows(some: Floats, others: Floats, most: int) -> Ints:
+    """For each vector the rows of those among others with the greatest products, int64 (some, most)."""
+    rows: Ints = faiss.knn(some, others, most, metric=faiss.METRIC_INNER_PRODUCT)[1]
+    return rows
+
+
 def _cosines(vectors: Rows, pairs: Ints) -> Floats:
     """Of the rows of each pair, whatever the index keeps of them."""
     return np.asarray(np.einsum("ij,ij->i", *(vectors[rows] for rows in pairs.T)), dtype=np.float32)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import faiss
 import numpy as np
 
+from weft.indexes.dense.close_pairs import nearest_rows
 from weft.indexes.rows import evenly_spaced
 from weft.indexes.settings import IsolationSettings
 
@@ -51,7 +51,7 @@ def isolation_of(stored: Any, settings: IsolationSettings, rows: range | None = 
         places = np.arange(start, min(own.stop, start + _BLOCK))
         block = _unit(stored[start : start + len(places)])
         most = min(count + 1 + _SPARE, len(others))
-        near = faiss.knn(block.astype(np.float32), roughly, most, metric=faiss.METRIC_INNER_PRODUCT)[1]
+        near = nearest_rows(block.astype(np.float32), roughly, most)
         cosines = np.einsum("id,ind->in", block, compared[near])
         cosines[others[near] == places[:, None]] = -np.inf  # nothing is its own neighbour
         nearest = np.partition(cosines, most - count, axis=1)[:, most - count :]

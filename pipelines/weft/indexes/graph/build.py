@@ -52,9 +52,9 @@ from weft.indexes.graph.nodes import (
     write_unmet,
 )
 from weft.indexes.graph.rounds import ALL, OWN, GraphTask, PartitionTask, Round, run_partition, run_rounds
-from weft.indexes.manifest import read_generation_manifest
+from weft.indexes.manifest import read_generation_manifest, tables_of
 from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
-from weft.indexes.shards import MapTasks, shards_of, tables_of
+from weft.indexes.shards import MapTasks, shards_of
 from weft.runtime.storage.files import verify_some
 
 # What a graph says of each place in it: rank, bridges, communities, degree, causes and contradictions (GRA-2).

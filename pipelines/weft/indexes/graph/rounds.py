@@ -18,9 +18,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from weft.indexes.dense.vectors import DenseIndex, open_dense
-from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder
+from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER, DenseFacts, encoder_folder, tables_of
 from weft.indexes.settings import GraphIndexSettings, MergeSettings
-from weft.indexes.shards import MapTasks, shards_of, tables_of
+from weft.indexes.shards import MapTasks, shards_of
 from weft.runtime.storage.tables import Database, database, file_rows, glob_escaped, literal
 
 OWN, ALL = "own", "all"
@@ -128,6 +128,7 @@ def run_rounds(
         for name in ("contents", "chunks")
     )
     shutil.rmtree(task.work, ignore_errors=True)  # whatever a worker left that died over it
+    task.work.mkdir(parents=True)
     together = len(rounds) if len(shards) == 1 else 1
     counts: Counter[str] = Counter()
     for begin in range(0, len(rounds), together):

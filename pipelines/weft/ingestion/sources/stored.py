@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from weft.domain.documents import Document, Domain, Rejection
 from weft.indexes import schemas
-from weft.indexes.shards import tables_of
+from weft.indexes.manifest import tables_of
 from weft.ingestion.sources.items import StoredItem, begins_with
 
 RESTORED = "restored"

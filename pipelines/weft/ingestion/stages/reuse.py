@@ -21,9 +21,8 @@ from weft.chunking.units.splitting import ChunkSizes
 from weft.domain.documents import Document
 from weft.domain.errors import CorruptionError, StoreError
 from weft.domain.ids import GenerationId
-from weft.indexes.manifest import ANSWERING, DESCRIBED, Manifest, read_generation_manifest
+from weft.indexes.manifest import ANSWERING, DESCRIBED, Manifest, read_generation_manifest, tables_of
 from weft.indexes.merge import REPEATED, MergedTables
-from weft.indexes.shards import tables_of
 from weft.ingestion.sources.files import DECODED, FLOOD
 from weft.ingestion.sources.formats.registry import LEFT_OUT
 from weft.runtime.storage.files import canonical, files_below, verify_some

@@ -115,9 +115,9 @@ def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
     return answers
 
 
-def _cpus_here() -> float:
+def _cpus_here() -> bool:
     own = ray.get_runtime_context().get_node_id()
-    return sum(node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["NodeID"] == own)
+    return any(node["NodeID"] == own and node["Resources"].get("CPU", 0.0) >= 1.0 for node in ray.nodes())
 
 
 def _alive() -> set[str]:
