@@ -184,10 +184,10 @@ WITH every AS (
     SELECT number, 1, 'import', false, unit, uri, uri
     FROM reached r JOIN links l USING (number) WHERE l.kind = 'imports'
 ), best AS (
-    SELECT * REPLACE (coalesce(through, uri) AS through) FROM every QUALIFY rank = min(rank) OVER (PARTITION BY number)
+    SELECT * FROM every QUALIFY rank = min(rank) OVER (PARTITION BY number)
 ), kin AS (
     SELECT DISTINCT b.*, p.uri AS source, l.kind, l.place, l.confidence, l.declared, p.unit AS own,
-           split_part(p.uri, '/', 1) = split_part(through, '/', 1) AS akin
+           split_part(p.uri, '/', 1) = split_part(coalesce(through, b.uri), '/', 1) AS akin
     FROM best b JOIN links l USING (number) JOIN places p USING (place)
 ), near AS (
     SELECT * FROM kin QUALIFY akin = max(akin) OVER (PARTITION BY number)
