@@ -21,9 +21,11 @@ from tests.support.parts import ENCODER, a_document, embed, write_part
 from tests.support.sharded import answers, collection, facts, indexing, parts_of, published
 from weft.catalog.catalog import Catalog
 from weft.domain.documents import Rejection
+from weft.domain.errors import CorruptionError
 from weft.domain.ids import GenerationId
 from weft.indexes import schemas
 from weft.indexes.builder import REVISIONS_FILE, GenerationBuilder
+from weft.indexes.chunk_store import ChunkStore
 from weft.indexes.former_places import FORMER_PLACES_FILE
 from weft.indexes.generation import Generation
 from weft.indexes.graph.graph import unmet_relations
@@ -172,6 +174,13 @@ def test_documents_lie_with_the_shard_that_the_hash_of_their_uri_says(tmp_path: 
         assert sum(map(len, uris)) == len(documents)
     rejected = [pq.read_table(file)["reason"].to_pylist() for file in tables_of(folder, "rejected")]
     assert rejected == [[REPEATED] if shard == shard_of("d001") else [] for shard in range(4)]
+
+    # A shard without its documents, as earlier versions wrote it, is no generation.
+    mine = tables_of(folder, "documents")[1]
+    mine.rename(away := mine.with_suffix(".away"))
+    with pytest.raises(CorruptionError, match="rebuild or roll back"):
+        ChunkStore(folder / "chunks")
+    away.rename(mine)
 
     # What did not change is taken from four shards into two.
     kept = [(document, document.uri) for document, _ in documents if document.uri != "d007"]

@@ -122,7 +122,7 @@ class ChunkStore:
                 for name in names
             }
             self.former_places = FormerPlaces(folder)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, FileNotFoundError) as error:
             raise CorruptionError(f"{folder}: expected Parquet files, found: {error}; rebuild or roll back") from error
 
     def __len__(self) -> int:
