@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -84,3 +86,24 @@ def test_a_head_answers_and_its_other_ports_do_not() -> None:
     node = ray.nodes()[0]
     with pytest.raises(WeftError, match="found something else there"):
         require_head(f"{node['NodeManagerAddress']}:{node['NodeManagerPort']}", "RAY_ADDRESS", within_s=30.0)
+
+
+ON_THIS_HOST = """
+import os, sys
+import ray
+from weft.runtime.ray.stages import run_tasks
+
+def process_of(task):
+    return os.getpid()
+
+ray.init(num_cpus=int(sys.argv[1]), include_dashboard=False, log_to_driver=False)
+print(sorted({process == os.getpid() for process in run_tasks(process_of, [1, 2, 3], here=True)}))
+"""
+
+
+@pytest.mark.parametrize(("cpus", "own"), [(0, True), (2, False)])
+def test_a_host_without_cpus_runs_its_own_tasks_itself(cpus: int, own: bool) -> None:
+    """SCL-2, SCL-6: heads often give the cluster none; what has to stay on one would wait there for ever."""
+    command = [sys.executable, "-c", ON_THIS_HOST, str(cpus)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.splitlines()[-1] == str([own])
