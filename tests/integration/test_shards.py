@@ -34,6 +34,7 @@ from weft.indexes.manifest import tables_of
 from weft.indexes.merge import REPEATED
 from weft.indexes.rows import RowSet
 from weft.indexes.shards import shards_of
+from weft.ingestion.stages.reuse import Base
 from weft.runtime.stages import HERE, Executor, in_threads
 
 SHARDS = (1, 2, 4, 8)
@@ -180,6 +181,10 @@ def test_documents_lie_with_the_shard_that_the_hash_of_their_uri_says(tmp_path: 
     mine.rename(away := mine.with_suffix(".away"))
     with pytest.raises(CorruptionError, match="rebuild or roll back"):
         ChunkStore(folder / "chunks")
+    earlier = Base.of(catalog, full=True)
+    assert (earlier.folder, earlier.generation) == (None, folder.name)
+    with pytest.raises(CorruptionError, match="weft index --full"):
+        tables_of(folder, "documents")
     away.rename(mine)
 
     # What did not change is taken from four shards into two.

@@ -68,8 +68,16 @@ def encoder_folder(encoder: str) -> str:
 
 
 def tables_of(generation: Path, name: str) -> list[Path]:
-    """The files that a table of a generation consists of, a shard's each: `documents`, for one."""
-    return [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(generation)]
+    """The files that a table of a generation consists of, a shard's each: `documents`, for one.
+
+    Raises:
+        CorruptionError: A shard has none, as those of earlier versions.
+    """
+    files = [shard / CHUNKS_FOLDER / f"{name}.parquet" for shard in shards_of(generation)]
+    for file in files:
+        if not file.exists():
+            raise CorruptionError(f"{file}: expected the {name} of a shard, found none; index with `weft index --full`")
+    return files
 
 
 class DenseFacts(BaseModel):

@@ -110,6 +110,11 @@ class Base:
             log.warning("everything is made anew, for the live generation cannot be built on: %s", error)
             return cls(live)
         folder = catalog.folder_of(live)
+        try:
+            tables_of(folder, "documents")
+        except CorruptionError as error:
+            log.warning("everything is made anew: %s", error)
+            full = True
         if full:
             return cls(live, sources=manifest.sources, earlier=_with_whole_tables(folder, manifest))
         return cls(live, folder, manifest.content_hash, manifest.sources, folder)
