@@ -42,6 +42,21 @@ for path in sorted(tree.rglob("*")):
     if path.is_file():
         client.upload_file(str(path), sys.argv[1], f"sources/tree/{path.relative_to(tree)}")
 """
+BUILD = """
+import socket, sys, tempfile, time
+from pathlib import Path
+from weft.ingestion.pipeline import builders_of
+from weft.runtime.ray.cluster import connect
+from weft.runtime.ray.stages import ON_CLUSTER
+from weft.settings import load_settings
+address, folder = sys.argv[1:]
+connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
+def host(number):
+    time.sleep(5.0)  # so long that one host is not done before another begins
+    return socket.gethostname()
+builders = builders_of(ON_CLUSTER, Path(tempfile.mkdtemp(dir=folder)))
+print(*sorted(set(builders.tasks(host, range(6)))))
+"""
 PRODUCE = """
 import random, sys, time
 from kafka import KafkaProducer
@@ -147,13 +162,21 @@ def a_fleet(*further: str) -> Iterator[Fleet]:
         yield Fleet(hosts, hosts.start_ray(cpus=1), told)
 
 
-def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None:
-    """SCL-2, SCL-4, SCL-16: others read objects and sent parts, and the content hash is that of one host."""
+@pytest.mark.parametrize("common", [False, True], ids=["disks of their own", "a common disk"])
+def test_hosts_make_what_one_makes(common: bool, tmp_path: Path) -> None:
+    """SCL-2, SCL-4, SCL-6, SCL-16: others read objects, and the content hash is that of one host.
+
+    Where working copies lie on a common disk, all hosts build and no part is sent; else the first one builds alone.
+    """
     with a_fleet() as fleet:
         tree = a_tree(tmp_path, files=FILES)
         fleet.python("-c", PUT_ALL, fleet.bucket, tree)
         for host in fleet.hosts.hosts:
             a_model(host.own_disk / "weft" / "stores")
+        copies = fleet.hosts.folder / "copies" if common else fleet.hosts.disk
+        if common:
+            a_model(copies)
+            cast("dict[str, str]", fleet.driver.environment)["WEFT__STORAGE__LOCAL"] = str(copies / "store")
         urls = (f"s3://{fleet.bucket}/sources/tree", f"s3://{fleet.bucket}/store")
         done = fleet.python("-m", "tests.support.ingest_process", "joined", *urls, fleet.address, WORDS)
         requests = fleet.told.read_text().splitlines()
@@ -164,9 +187,11 @@ def test_hosts_without_a_common_disk_make_what_one_makes(tmp_path: Path) -> None
             "documents": alone.documents,
             "built": False,
         }
-        assert any(line.startswith("PUT") and "/parts/" in line for line in requests), "no other host made a part"
+        assert any(line.startswith("PUT") and "/parts/" in line for line in requests) != common
         read = [list((host.own_disk / "weft" / "sources").rglob("module_*.py")) for host in fleet.others]
         assert any(read), "no other host read an object itself"
+        built = fleet.python("-c", BUILD, fleet.address, copies).splitlines()[-1].split()
+        assert len(built) > 1 if common else built == [fleet.driver.name], built
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -122,7 +122,7 @@ def ingest(
         staged = stack.enter_context(staged_folder(catalog))
         stack.callback(forget_parts, parts)
         executor = executor.guarded(replace(guard, made=parts))
-        at_home = _at_home(executor) if catalog.is_remote else executor
+        builders = builders_of(executor, staged) if catalog.is_remote else executor
 
         units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
         changes = changed_units(units, reading, parts, executor, reporter, here=plan.here)
@@ -131,7 +131,7 @@ def ingest(
         require_documents(plan, reporter.progress)
 
         reporter.enter("merging tables")
-        builder = GenerationBuilder(staged, plan.index, map_shards=at_home.tasks)
+        builder = GenerationBuilder(staged, plan.index, map_shards=builders.tasks)
         written = written_parts(parts, units)
         merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         facts = facts_of(plan, models, weighing, sizes, limit=limit, base=base)
@@ -141,11 +141,11 @@ def ingest(
         if generation is None or published:
             reporter.enter("building indexes")
             if not plan.by_words:
-                list(at_home.tasks(write_questions, [staged]))
-            on_gpus = _on_gpus(at_home)
+                list(builders.tasks(write_questions, [staged]))
+            on_gpus = _on_gpus(builders)
             builder.index(merged, facts, base=base.folder, retrained=plan.retrained, on_gpus=on_gpus)
             reporter.enter("telling answers from gaps")
-            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, at_home))
+            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, builders))
             reporter.enter("publishing")
             generation = catalog.publish(staged, expected_parent=base.generation)
         reporter.enter("done")
@@ -161,11 +161,12 @@ def ingest(
         )
 
 
-def _at_home(executor: Executor) -> Executor:
-    """Where a generation is built that other hosts fetch when it is published: on this one, whose disk it lies on."""
-    others = executor.on_other_hosts(lambda: None)
+def builders_of(executor: Executor, staged: Path) -> Executor:
+    """Who builds a generation of an object store: all hosts if all see the folder, else the one whose disk it is on."""
+    if all(sees for _, sees in executor.on_other_hosts(staged.is_dir)):
+        return executor
     # A GPU may be elsewhere, so none is asked for.
-    return replace(executor, tasks=partial(executor.tasks, here=True), gpus=lambda: 0) if others else executor
+    return replace(executor, tasks=partial(executor.tasks, here=True), gpus=lambda: 0)
 
 
 def _on_gpus(executor: Executor) -> MapTasks | None:
