@@ -166,7 +166,10 @@ def answering_facts(settings: Settings, folder: Path) -> Mapping[str, object]:
 
 
 def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion]) -> Answering | None:
-    rules, engines = settings.consolidation.calibration, load_engines(settings)
+    # Nothing else runs on this host by now; Ray's tasks are told to take one core.
+    threads = {"encode_threads": len(os.sched_getaffinity(0))}
+    rules, retrieval = settings.consolidation.calibration, settings.retrieval.model_copy(update=threads)
+    engines = load_engines(settings.model_copy(update={"retrieval": retrieval}))
     with closing(open_generation(folder, verify=False)) as generation:
         if engines.encoders[0].name not in generation.encoders:
             return None

@@ -35,14 +35,14 @@ def ward_pooled(tokens: np.ndarray, pooling: int) -> np.ndarray:
     if wanted == len(tokens):
         return tokens
     # A search pools nothing, and has no time for these.
-    from scipy.cluster.hierarchy import linkage  # noqa: PLC0415
+    from scipy import cluster, spatial  # noqa: PLC0415
 
     # Ward needs distances of points: of unit rows they follow from cosines, which may be a rounding above 1.
-    cosines = _product(tokens, tokens.T)[np.triu_indices(len(tokens), 1)].astype(np.float64)
+    cosines = spatial.distance.squareform(_product(tokens, tokens.T).astype(np.float64), checks=False)
     apart = np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines))
-    cluster = _clusters(linkage(apart, "ward")[: len(tokens) - wanted, :2].astype(np.int64), len(tokens))
+    merges = cluster.hierarchy.linkage(apart, "ward")[: len(tokens) - wanted, :2]
     member = np.zeros((wanted, len(tokens)), dtype=tokens.dtype)
-    member[cluster, np.arange(len(tokens))] = 1.0
+    member[_clusters(merges.astype(np.int64), len(tokens)), np.arange(len(tokens))] = 1.0
     return unit_rows(_product(member, tokens))
 
 
