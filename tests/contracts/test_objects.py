@@ -208,6 +208,8 @@ def test_what_is_wrong_with_an_address_is_said(s3: S3Server) -> None:
     """SCL-3, OPS-15: by the server's own code and words, and not by its markup."""
     with pytest.raises(ConfigurationError, match="s3://, gs://, az://"):
         objects_at("ftp://somewhere/else")
+    with pytest.raises(StoreError, match="found: invalid domain character"):
+        objects_at("s3://no bucket/prefix")
     absent = RemoteObjects("s3://no-such-bucket-here/prefix")
     with pytest.raises(StoreError, match=r"found: NoSuchBucket: The specified bucket does not exist: .*credentials"):
         absent.put("a", b"1")

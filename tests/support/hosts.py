@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import pytest
 from tests.conftest import ROOT
 
 BIN = Path(sys.executable).parent
-GCS_PORT = 6379
+GCS_PORT, S3_PORT = 6379, 9000
 OBJECT_STORE_BYTES = 100_000_000  # Ray takes no less than 75 MB
 PATIENCE_S = 240.0
 
@@ -52,7 +52,7 @@ class Host:
     own_disk: Path
     pid: int
     switch: int
-    environment: Mapping[str, str]
+    environment: dict[str, str]
 
     def start(self, *command: str | Path, log: Path) -> subprocess.Popen[bytes]:
         """Start a program on the host; it ends with the host at the latest."""
@@ -159,6 +159,28 @@ def hosts_of(*names: str) -> Iterator[Hosts]:
             _call("nsenter", "-t", str(pid), "-n", "ip", "link", "set", "eth0", "up")
             made.hosts.append(host)
         yield made
+
+
+@contextlib.contextmanager
+def hosts_with_s3(*names: str) -> Iterator[tuple[Hosts, Path]]:
+    """Hosts with an S3 on the first, whose clients find it; a file that lists the bucket, and then the requests."""
+    with hosts_of(*names) as hosts:
+        first, told = hosts.hosts[0], hosts.folder / "requests"
+        own = {
+            "AWS_ENDPOINT_URL": f"http://{first.address}:{S3_PORT}",
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "anyone",
+            "AWS_SECRET_ACCESS_KEY": "anything",
+            "AWS_REGION": "us-east-1",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "XDG_CACHE_HOME": str(hosts.disk),
+            "PYTHONPATH": f"{ROOT / 'pipelines'}:{ROOT}",
+        }
+        first.environment.update(own)  # all hosts have one environment
+        served = sys.executable, "-m", "tests.support.s3", first.address, str(S3_PORT), told
+        first.start(*served, log=hosts.folder / "s3")
+        wait_until(lambda: told.exists() and told.read_text().count("\n") > 0)
+        yield hosts, told
 
 
 def wait_until(holds: Callable[[], bool]) -> None:

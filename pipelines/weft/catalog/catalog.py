@@ -359,10 +359,13 @@ class Catalog:
 
     def precisions(self) -> Mapping[str, str]:
         """The arithmetic of the live vectors by encoder name; where their manifest is damaged, that of the newest."""
-        live, readable = self.pointer().generation, self.generations()
-        if live is None or not readable:
+        live = self.pointer().generation
+        if live is None:
             return {}
-        return next((manifest for manifest in readable if manifest.id == live), readable[-1]).precisions
+        with contextlib.suppress(StoreError):  # where it is here, nothing else is asked for
+            return read_generation_manifest(self._folder / live).precisions
+        readable = self.generations()
+        return next((one for one in readable if one.id == live), readable[-1]).precisions if readable else {}
 
     def verify(self, generation: GenerationId) -> Manifest:
         """Compare every file of a generation with its manifest."""

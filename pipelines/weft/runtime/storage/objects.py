@@ -18,6 +18,9 @@ from weft.runtime.extras import extras_named, require
 from weft.runtime.storage.files import files_below, write_atomically
 from weft.runtime.storage.locks import Patience, locked
 
+RETRY_S = 60.0
+"""That a request is repeated by itself where a server is busy: who has nothing else waits for it."""
+
 SCHEMES = ("s3", "gs", "az", "file", "memory")
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://.")
 _LOCK = ".objects.lock"
@@ -94,14 +97,20 @@ def require_scheme(url: str) -> None:
 
 
 @lru_cache(maxsize=64)
-def objects_at(url: str) -> Objects:
-    """What a URL names, the same object for the same URL; errors as in `require_scheme`."""
+def objects_at(url: str, patience_s: float = RETRY_S) -> Objects:
+    """What a URL names, the same object for the same URL; errors as in `require_scheme`.
+
+    Args:
+        patience_s: That a request is repeated where a server is busy or cannot be reached.
+    """
     require_scheme(url)
     if url.startswith("file:"):
         return FolderObjects(Path(url.removeprefix("file://")))
+    if url.startswith("memory:") and patience_s != RETRY_S:  # it is there once
+        return objects_at(url)
     with extras_named():  # by its name: only who uses an object store needs obstore
-        remote: Callable[[str], Objects] = pkgutil.resolve_name("weft.runtime.storage.remote:RemoteObjects")
-        return remote(url)
+        remote: Callable[[str, float], Objects] = pkgutil.resolve_name("weft.runtime.storage.remote:RemoteObjects")
+        return remote(url, patience_s)
 
 
 class FolderObjects:

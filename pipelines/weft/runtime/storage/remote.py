@@ -21,10 +21,9 @@ import obstore
 from obstore import exceptions, store
 
 from weft.domain.errors import StoreError
-from weft.runtime.storage.objects import ListedObject, StoredObject
+from weft.runtime.storage.objects import RETRY_S, ListedObject, StoredObject
 
 _PAUSES_S = (0.1, 0.5, 2.0, 5.0)  # before a conditional write without an answer is tried again
-_RETRY_S = 60.0  # that a request is repeated by itself where a server is busy: a reader waits for it
 _WRITER = "writer"
 _PLAIN = ("AWS_ALLOW_HTTP", "AZURE_ALLOW_HTTP", "GOOGLE_ALLOW_HTTP")  # unread where other options of a client are given
 
@@ -35,7 +34,7 @@ class RemoteObjects:
     Endpoint and credentials are read from the environment, as the providers' own tools do.
     """
 
-    def __init__(self, url: str, *, patience_s: float = _RETRY_S) -> None:
+    def __init__(self, url: str, patience_s: float = RETRY_S) -> None:
         self.url = url
         with self._named(url):
             if url.startswith("memory:"):
@@ -132,7 +131,8 @@ class RemoteObjects:
     def _named(self, key: str) -> Iterator[None]:
         try:
             yield
-        except (exceptions.BaseError, FileNotFoundError) as error:  # the latter where there is no bucket
+        # There may be no such bucket, and none may be called so.
+        except (exceptions.BaseError, FileNotFoundError, ValueError) as error:
             text = str(error)
             stated = _STATED.search(text)  # by S3 and what speaks as it does; the client's own words take lines
             reason = f"{stated[1]}: {stated[2].rstrip('.')}" if stated else next(iter(text.splitlines()), "")

@@ -49,6 +49,9 @@ GRACE_S = 86_400.0
 FOLLOW_S = 2.0
 """That a change elsewhere may stay unseen here."""
 
+BRIEF_S, AWAY_S = 5.0, 30.0
+"""That who has a copy waits for a store which cannot be reached, and then goes on without it."""
+
 DAMAGED_S, DAMAGED_MOST_S = 2.0, 300.0
 """That what was damaged is not fetched again: each time twice as long, at most that long."""
 
@@ -151,7 +154,7 @@ class WorkingCopy:
         self.root = root
         self.url = url
         self.id = identity
-        self._followed_at = float("-inf")
+        self._follow_at = float("-inf")
         self._seen: dict[str, str] = {}
         self._damages: dict[Path, _Damage] = {}
         self._lock = threading.RLock()
@@ -167,23 +170,27 @@ class WorkingCopy:
         A store that cannot be reached leaves a copy as it is, with a warning, once there is one.
         """
         with self._lock:
-            if not now and time.monotonic() - self._followed_at < FOLLOW_S:
+            if not now and time.monotonic() < self._follow_at:
                 return
+            copied = (self.root / POINTER).exists()
+            objects = objects_at(self.url, BRIEF_S) if copied else self.objects
             try:
-                if not (self.root / IDENTITY).exists() or self._followed_at == float("-inf"):
-                    self._follow_identity()
-                self._follow(POINTER, POINTER)
-                for listed in self.objects.list(_LIVE):
+                if not (self.root / IDENTITY).exists() or self._follow_at == float("-inf"):
+                    self._follow_identity(objects)
+                self._follow(POINTER, POINTER, objects)
+                for listed in objects.list(_LIVE):
                     if self._seen.get(listed.key) != listed.tag:
-                        self._follow(listed.key, listed.key.removeprefix(_LIVE))
+                        self._follow(listed.key, listed.key.removeprefix(_LIVE), objects)
                         self._seen[listed.key] = listed.tag
+                wait_s = FOLLOW_S
             except CorruptionError:
                 raise
             except StoreError as error:
-                if not (self.root / POINTER).exists():
+                if not copied:
                     raise
-                _log.warning("what was last known of %s stands: %s", self.url, error)
-            self._followed_at = time.monotonic()
+                wait_s = AWAY_S
+                _log.warning("what was last known of %s stands for %g s: %s", self.url, wait_s, error)
+            self._follow_at = time.monotonic() + wait_s
 
     def update(self, name: str, change: Callable[[bytes | None], bytes]) -> bytes:
         """Replace a table by what `change` makes of it; it is called again where another writer was faster."""
@@ -201,7 +208,7 @@ class WorkingCopy:
 
     def look_up(self, name: str) -> None:
         """Bring one table up to what the store holds now; a list may come late, a name does not."""
-        self._follow(_LIVE + name, name)
+        self._follow(_LIVE + name, name, self.objects)
 
     def publish(self, name: str, folder: Path) -> bool:
         """Send a complete folder, its manifest last; False where another folder has that name already."""
@@ -323,8 +330,8 @@ class WorkingCopy:
         for gone in here - there:
             (self.root / gone).unlink(missing_ok=True)
 
-    def _follow_identity(self) -> None:
-        there, path = self.objects.get(IDENTITY), self.root / IDENTITY
+    def _follow_identity(self, objects: Objects) -> None:
+        there, path = objects.get(IDENTITY), self.root / IDENTITY
         here = path.read_bytes() if path.exists() else None
         if here is not None and (there is None or there.data != here):
             raise CorruptionError(
@@ -334,8 +341,8 @@ class WorkingCopy:
         if there is not None and here is None:
             write_atomically(path, there.data)
 
-    def _follow(self, key: str, name: str) -> None:
-        there, path = self.objects.get(key), self.root / name
+    def _follow(self, key: str, name: str, objects: Objects) -> None:
+        there, path = objects.get(key), self.root / name
         if there is None or (path.exists() and path.read_bytes() == there.data):
             return
         if path.name == HEAD:
