@@ -31,7 +31,7 @@ from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sources import transcripts
 from weft.ingestion.sources.encodings import decoded
 from weft.ingestion.sources.floods import flood_of, in_short
-from weft.ingestion.sources.formats.registry import FORMATS, HEAD_BYTES, Conversion, Convert, format_of
+from weft.ingestion.sources.formats.registry import FORMATS, HEAD_BYTES, LEFT_OUT, Conversion, Convert, format_of
 from weft.ingestion.sources.formats.registry import convert as convert_here
 from weft.ingestion.sources.items import FileItem, escaped
 from weft.ingestion.sources.latex_parts import title_of_whole
@@ -343,8 +343,21 @@ def read_file(
         yield replace(part, authors=authors or part.authors, trust_level=trust)  # a paper names its own authors
 
 
+# Lists that exports of ChatGPT, Claude and Slack have beside their conversations.
+_COMPANION = re.compile(
+    r"(?:users?|channels|dms|groups|mpims|integration_logs|canvases|message_feedback|shared_conversations)\.json"
+)
+
+
+def _is_beside_an_export(folder: Path) -> bool:
+    day = "[0-9]" * 4 + "-[0-9][0-9]" * 2
+    return any(any(folder.glob(pattern)) for pattern in ("conversations*.json", f"*/{day}.json"))
+
+
 def _content(item: FileItem, settings: IngestSettings) -> tuple[bytes, float, str | None]:
     """What a file holds, or of a large one in a format how it begins, its time, and its format."""
+    if _COMPANION.fullmatch(item.path[-1]) and _is_beside_an_export(Path(item.root, *item.path[:-1])):
+        raise UnreadableError(LEFT_OUT, "a list of an export's: the conversations beside it are read")
     limit = settings.max_file_bytes
     with opened_file(Path(item.root), item.path) as file:
         status = os.fstat(file.fileno())

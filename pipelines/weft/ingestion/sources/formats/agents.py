@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.chunking.conversation.dialogue import Turn
 from weft.ingestion.sources.formats.exports import by_role
-from weft.ingestion.sources.formats.messages import ASSISTANT, USER, call, merged, plain, result, words_of
+from weft.ingestion.sources.formats.messages import ASSISTANT, USER, asked, call, merged, plain, result, words_of
 from weft.ingestion.sources.formats.source import Readings, Source
 from weft.ingestion.sources.transcripts import Session, clock, seconds_of
 
@@ -21,15 +21,23 @@ _ADDED = re.compile(
     r"|^# AGENTS\.md instructions.*\Z",
     re.DOTALL | re.MULTILINE,
 )
+# How a command that is a question to the model begins: of others the name comes first.
+_COMMAND = re.compile(
+    r"\A\s*<command-message>[^<]*</command-message>\s*<command-name>([^<]*)</command-name>"
+    r"(?:\s*<command-args>(.*?)</command-args>)?",
+    re.DOTALL,
+)
 _CALLS = {"function_call", "custom_tool_call", "local_shell_call", "web_search_call"}
 _OUTPUTS = {"function_call_output", "custom_tool_call_output"}
 
 
 def read(source: Source) -> Readings:
-    """A session; what agents below say to themselves is one of its own."""
-    sides: dict[str, list[Turn]] = {}
+    """A session in its newest branch; what agents below say to themselves is one of its own."""
+    sides: dict[str, list[tuple[str, Turn]]] = {}
+    tree = _Tree()
     title = name = None
     first: Any = None
+    began: Any = None
     for line in source.objects():
         kind, payload = line.get("type"), line.get("payload")
         body = payload if isinstance(payload, Mapping) and kind != "message" else line
@@ -40,14 +48,58 @@ def read(source: Source) -> Readings:
         stated = body.get("id") if kind == "session_meta" else line.get("sessionId") or line.get("session_id")
         name = name or (stated if isinstance(stated, str) else None)
         side = "sidechain" if line.get("isSidechain") is True else ""
-        for turn in _turns(kind, body, line, source.dropped):
+        began = began or line.get("timestamp")
+        turns = list(_turns(kind, body, line, source.dropped))
+        place = tree.add(line, side, {turn.speaker for turn in turns})
+        for turn in turns:
             first = first or line.get("timestamp")
-            sides.setdefault(side, []).append(turn)
+            sides.setdefault(side, []).append((place, turn))
         yield None
-    for side, turns in sides.items():
+    left = tree.left()
+    for side, placed in sides.items():
+        lines = tuple(merged(turn for place, turn in placed if place not in left))
+        source.dropped["turns that were taken back"] += sum(place in left for place, _ in placed)
         own = f"{name or source.stem}/{side}" if side and len(sides) > 1 else name or source.stem
-        heading = title and (f"{title} (agents below)" if side and len(sides) > 1 else title)
-        yield Session(own, tuple(merged(turns)), seconds_of(first), clock(first), title=heading)
+        heading = f"{title} (agents below)" if title and side and len(sides) > 1 else title or asked(lines)
+        yield Session(own, lines, seconds_of(first or began), clock(first or began), title=heading)
+
+
+class _Tree:
+    """Places of a session, each below the one that it goes on from; of two below one the newest counts.
+
+    A place is a question, or an answer with all that tools gave back to it: their results and the lines in between
+    stand below one line, too, and are no branches.
+    """
+
+    def __init__(self) -> None:
+        self._place_of: dict[str, str] = {}  # of each line
+        self._above: dict[str, str] = {}
+
+    def add(self, line: Mapping[str, Any], side: str, speakers: set[str]) -> str:
+        """The place of a line of which these speak: what a tool gave back is a user's message that nobody says."""
+        above = self._place_of.get(f"{side} {line.get('parentUuid')}", "")
+        message = line.get("message")
+        message = message if isinstance(message, Mapping) else {}
+        own = f"{side} {message.get('id') or line.get('uuid')}"
+        place = own if line.get("uuid") and message.get("role") in speakers else above
+        self._place_of[f"{side} {line.get('uuid')}"] = place
+        if place not in {above, ""}:
+            self._above.setdefault(place, above)
+        return place
+
+    def left(self) -> set[str]:
+        """The places of all branches but the newest."""
+        newest: dict[str, str] = {}
+        for at in reversed(self._above):
+            place = at
+            while (above := self._above.get(place)) and above not in newest:
+                newest[above] = place
+                place = above
+        left: set[str] = set()
+        for place, above in self._above.items():
+            if above and (above in left or newest[above] != place):
+                left.add(place)
+        return left
 
 
 def _turns(kind: Any, body: Mapping[str, Any], line: Mapping[str, Any], dropped: Counter[str]) -> Iterator[Turn]:
@@ -68,7 +120,7 @@ def _turns(kind: Any, body: Mapping[str, Any], line: Mapping[str, Any], dropped:
         dropped["thoughts"] += body.get("type") == "reasoning"
         return
     for turn in turns:
-        text = _ADDED.sub("", turn.text).strip() if turn.speaker == USER else turn.text
+        text = _ADDED.sub("", _COMMAND.sub(r"\1 \2", turn.text)).strip() if turn.speaker == USER else turn.text
         if text:
             identity = line.get("uuid")
             yield Turn(turn.speaker, text, time, identity if isinstance(identity, str) else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import ijson
 
 from weft.chunking.conversation.dialogue import Turn
-from weft.ingestion.sources.formats.messages import ASSISTANT, call, merged, plain, result, words_of
+from weft.ingestion.sources.formats.messages import ASSISTANT, asked, call, merged, plain, result, words_of
 from weft.ingestion.sources.formats.source import FormatError, Readings, Source
 from weft.ingestion.sources.transcripts import Session, clock, seconds_of, sessions_in
 
@@ -18,6 +19,8 @@ _MOST_STEPS = 32  # of tools and thoughts between a question and its answer
 _HIDDEN = frozenset({"system", "developer"})  # what they say is an instruction, no turn
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap"})
 _INSTRUCTIONS = frozenset({"user_editable_context", "model_editable_context"})
+# what ChatGPT shows as a link, in characters of its own; of a thing that has a name the name stays
+_MARKS = re.compile(r'\ue200(?:entity\ue202\["[^"\ue201]*","([^"\ue201]*)")?[^\ue200\ue201]*\ue201')
 _OUTPUTS = frozenset({"execution_output", "tether_browsing_display", "tether_quote", "sonic_webpage", "system_error"})
 
 
@@ -86,7 +89,7 @@ def _session(name: str, turns: Iterator[Turn], value: Mapping[str, Any], title: 
         return
     first = next((line.time for line in lines if isinstance(line, Turn) and line.time), None)
     stated = next((value[key] for key in ("create_time", "created_at", "time") if value.get(key) is not None), first)
-    title = title or _text(value.get("title")) or _text(value.get("name"))
+    title = title or _text(value.get("title")) or _text(value.get("name")) or asked(lines)
     yield Session(name, lines, seconds_of(stated), clock(stated), title=title)
 
 
@@ -172,7 +175,7 @@ def _chatgpt_text(content: Any, is_tool: bool, recipient: Any, dropped: Counter[
     if kind in _THOUGHTS or kind in _INSTRUCTIONS:
         dropped["thoughts" if kind in _THOUGHTS else "system prompts and hidden messages"] += 1
         return ""
-    text = words_of(_parts(content), dropped)
+    text = _MARKS.sub(r"\1", words_of(_parts(content), dropped))
     if is_tool or kind in _OUTPUTS:
         return result(text)
     if isinstance(recipient, str) and recipient != "all":

@@ -10,10 +10,14 @@ from contextlib import suppress
 from typing import Any
 
 from weft.chunking.conversation.dialogue import Line, Turn
+from weft.ingestion.sources.formats.blocks import fence
 
 USER, ASSISTANT = "user", "assistant"
 _SHOWN = 300  # characters of a tool's arguments, and of its result: what was asked of it, and how it began to answer
-_TEXTS = frozenset({"text", "input_text", "output_text", "markdown"})
+_ASKED = 80  # characters of a question that a session is called by
+_TEXTS = frozenset({"text", "input_text", "output_text", "markdown", "audio_transcription"})
+_WRITING = frozenset({"artifacts", "canmore.create_textdoc"})  # tools by which an assistant writes a document
+_PROSE = frozenset({"", "document", "markdown", "plain"})  # types of such documents; all others are of code
 _CALLS = frozenset({"tool_use", "tool-call", "tool_call", "function_call", "server_tool_use", "custom_tool_call"})
 _RESULTS = frozenset(
     {"tool_result", "tool-result", "function_call_output", "custom_tool_call_output", "web_search_tool_result"}
@@ -22,6 +26,7 @@ _THOUGHTS = frozenset({"thinking", "redacted_thinking", "reasoning", "thoughts",
 _PICTURES = re.compile(r"image|audio|video|file|document|asset", re.IGNORECASE)
 _BASE64 = re.compile(r"(?:data:[\w/+.-]{0,80};base64,)?[A-Za-z0-9+/=]{200,}")
 _DATA_URI = re.compile(r"data:[\w/+.-]{1,80};base64,[A-Za-z0-9+/=\s]{16,}")
+_REMINDER = re.compile(r"<system-reminder>.*?</system-reminder>", re.DOTALL)
 _MOST_DEPTH = 6
 
 
@@ -65,7 +70,7 @@ def plain(text: str) -> str:
 
 
 def call(name: Any, arguments: Any) -> str:
-    """A call of a tool in a line.
+    """A call of a tool in a line, above the whole document where it writes one.
 
     Examples:
         >>> call("Bash", '{"command": "make test"}'), call("Read", {"file": "a.py", "lines": 3})
@@ -75,6 +80,11 @@ def call(name: Any, arguments: Any) -> str:
         with suppress(ValueError, RecursionError):
             arguments = json.loads(arguments)
     if isinstance(arguments, Mapping):
+        document = arguments.get("content")
+        if isinstance(name, str) and name in _WRITING and isinstance(document, str):
+            called = call(name, {key: arguments[key] for key in ("title", "name") if key in arguments})
+            kind = re.split(r"[^\w+-]", str(arguments.get("language") or arguments.get("type") or ""))[-1]
+            return f"{called}\n\n{plain(document) if kind in _PROSE else fence(plain(document), kind)}".strip()
         shown = " ".join(f"{key}={_inline(value)}" for key, value in list(arguments.items())[:8])
     else:
         shown = _inline(arguments)
@@ -82,7 +92,8 @@ def call(name: Any, arguments: Any) -> str:
 
 
 def result(text: str) -> str:
-    """What a tool gave back, as it begins."""
+    """What a tool gave back, as it begins, without what a program adds to it."""
+    text = _REMINDER.sub("", text[: 64 * _SHOWN])
     return f"[result: {_short(text)}]" if text.strip() else ""
 
 
@@ -119,6 +130,13 @@ def merged(turns: Iterable[Line]) -> Iterator[Line]:
             yield turn
     if last is not None:
         yield _joined(last, parts)
+
+
+def asked(lines: Iterable[Line]) -> str | None:
+    """What somebody asked first, in short: what a session without a title is called by."""
+    text = next((line.text for line in lines if isinstance(line, Turn) and line.speaker != ASSISTANT), "")
+    flat = " ".join(text[: 8 * _ASKED].split())
+    return (flat if len(flat) <= _ASKED else f"{flat[:_ASKED].rstrip()} …") or None
 
 
 def _joined(turn: Turn, parts: Iterable[str]) -> Turn:

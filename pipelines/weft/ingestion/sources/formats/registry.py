@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib import import_module
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
@@ -55,7 +56,8 @@ class Format:
 
     called: str  # for people
     recognised: Callable[[str, bytes], bool]  # by its lower name and its first bytes
-    beside: str = ""  # the name of a file, two folders above, that it is read with
+    # the paths of files that one is read with, by its own and what it holds
+    beside: Callable[[tuple[str, ...], bytes], Iterable[tuple[str, ...]]] | None = None
 
 
 def format_of(name: str, head: bytes, size: int = 0, limit: int = 0) -> str | None:
@@ -114,7 +116,8 @@ def digest_of(conversion: Conversion) -> str:
     """
     with _opened(conversion) as file:
         digest = hashlib.file_digest(cast("BufferedReader", file), "sha256")
-    digest.update(_beside(conversion))
+    for name, data in _beside(conversion).items():
+        digest.update(f"\0{name}\0{len(data)}\0".encode("utf-8", "surrogateescape") + data)
     return digest.hexdigest()
 
 
@@ -122,14 +125,27 @@ def _opened(conversion: Conversion) -> AbstractContextManager[IO[bytes]]:
     return opened_file(Path(conversion.root), conversion.path, limit=conversion.most_bytes)
 
 
-def _beside(conversion: Conversion) -> bytes:
-    """What the file holds that one is read with; nothing where there is none."""
-    if not (name := FORMATS[conversion.format].beside):
-        return b""
-    try:
-        return read_bytes(Path(conversion.root), (*conversion.path[:-2], name), limit=8 * conversion.limit)[0]
-    except UnreadableError:
-        return b""
+def _beside(conversion: Conversion) -> dict[str, bytes]:
+    """What the files hold that one is read with, by their names; without those that are not there, or too much."""
+    found: dict[str, bytes] = {}
+    if (paths := FORMATS[conversion.format].beside) is None:
+        return found
+    left = 8 * conversion.limit
+    with _opened(conversion) as file:
+        data = file.read(conversion.limit + 1)
+    for path in paths(conversion.path, data):
+        with suppress(UnreadableError):
+            found[path[-1]] = read_bytes(Path(conversion.root), path, limit=left)[0]
+            left -= len(found[path[-1]])
+    return found
+
+
+def _of_slack(path: tuple[str, ...], data: bytes) -> Iterator[tuple[str, ...]]:
+    """Who takes part, and the days on which threads of a day began, wherever it was day then."""
+    yield from ((*path[:-2], name) for name in ("users.json", "dms.json", "mpims.json"))
+    began = {int(stamp) + hours * 3_600 for stamp in _THREAD.findall(data) for hours in (-12, 0, 14)}
+    days = {f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}.json" for seconds in began} - {path[-1]}
+    yield from ((*path[:-1], day) for day in sorted(days)[-_MOST_DAYS:])
 
 
 def _suffix(*suffixes: str) -> Callable[[str, bytes], bool]:
@@ -161,6 +177,10 @@ _AGENT = re.compile(
 )
 _SLACK_DAY = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _SLACK = re.compile(rb'"ts"\s*:\s*"\d{9,11}\.\d+"')
+_THREAD = re.compile(rb'"thread_ts"\s*:\s*"(\d{9,10})\.')
+_MOST_DAYS = 100  # that a day of Slack is read with
+_PROJECT = re.compile(rb'"prompt_template"\s*:')
+_PROJECT_DOCS = re.compile(rb'"docs"\s*:\s*\[')
 _NOTEBOOK = re.compile(rb'"(?:cells|worksheets|nbformat)"\s*:')
 
 
@@ -214,7 +234,11 @@ FORMATS: Mapping[str, Format] = {
     "slack": Format(
         "a day of Slack",
         lambda name, head: bool(_SLACK_DAY.fullmatch(name) and _is_json(head) and _SLACK.search(head)),
-        beside="users.json",
+        beside=_of_slack,
+    ),
+    "projects": Format(
+        "projects of Claude",
+        lambda name, head: name.endswith(".json") and bool(_PROJECT.search(head) and _PROJECT_DOCS.search(head)),
     ),
     "exports": Format("conversations of an assistant", _is_export),
     "agents": Format("a session of a coding agent", _is_of_an_agent),

@@ -16,7 +16,9 @@ from weft.ingestion.sources.transcripts import Session, clock, seconds_of
 
 _NOTICES = re.compile(r"(?:channel|group|bot|pinned|unpinned|huddle|reminder|app)_\w+|(?:tombstone|sh_room_created)")
 _SPOKEN = {"bot_message", "thread_broadcast", "me_message", "file_comment", "channel_topic", "channel_purpose"}
+_RICH = {"rich_text_section", "rich_text_preformatted", "rich_text_quote"}
 _MOST_DEPTH = 8  # of blocks in blocks
+_WORD = re.compile(r"[^\W_]+")
 _MARKUP = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 
@@ -26,20 +28,41 @@ def read(source: Source) -> Readings:
     messages = [each for each in messages if isinstance(each, Mapping)] if isinstance(messages, list) else []
     names = _names(source)
     day, channel = source.stem, source.names[-2] if len(source.names) > 1 else ""
-    lines = tuple(_lines(messages, names, source.dropped))
+    lines = tuple(_lines([*_begun_before(messages, source), *messages], names, source.dropped))
     first = next((each.get("ts") for each in messages), None)
-    yield Session(
-        day, lines, _seconds(first), day, conversation=channel or None, title=f"#{channel}" if channel else None
-    )
+    title = _persons(source, channel, names) or f"#{channel}"
+    yield Session(day, lines, _seconds(first), day, conversation=channel or None, title=title if channel else None)
+
+
+def _listed(source: Source, name: str) -> list[Mapping[str, Any]]:
+    """The objects of a list beside a day; none where it is not there."""
+    try:
+        value = json.loads(source.beside.get(name, b"[]"))
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+
+
+def _begun_before(messages: Sequence[Mapping[str, Any]], source: Source) -> Iterator[Mapping[str, Any]]:
+    """What began the threads of earlier days that somebody replies to on this one."""
+    wanted = {str(each["thread_ts"]) for each in messages if each.get("thread_ts")}
+    wanted -= {str(each.get("ts")) for each in messages}
+    earlier = (each for name in source.beside if name[:1].isdigit() for each in _listed(source, name))
+    yield from {stamp: each for each in earlier if (stamp := str(each.get("ts"))) in wanted}.values()
+
+
+def _persons(source: Source, channel: str, names: Mapping[str, str]) -> str:
+    """Who speaks in a direct message; nobody of a channel."""
+    for each in (*_listed(source, "dms.json"), *_listed(source, "mpims.json")):
+        members = each.get("members")
+        if channel in (each.get("id"), each.get("name")) and isinstance(members, list):
+            return ", ".join(names.get(str(member), str(member)) for member in members)
+    return ""
 
 
 def _names(source: Source) -> dict[str, str]:
     """Names of users by their ids; none where the file of users is not there."""
-    try:
-        users = json.loads(source.beside or b"[]")
-    except (ValueError, RecursionError):
-        users = []
-    return {str(each["id"]): _name(each) for each in users if isinstance(each, Mapping) and each.get("id")}
+    return {str(each["id"]): _name(each) for each in _listed(source, "users.json") if each.get("id")}
 
 
 def _name(user: Mapping[str, Any]) -> str:
@@ -75,36 +98,69 @@ def _turn(message: Mapping[str, Any], names: Mapping[str, str], dropped: Counter
         dropped["notices"] += 1
         return None
     user = message.get("user") or message.get("bot_id")
-    profile = message.get("user_profile")
+    profile, bot = message.get("user_profile"), message.get("bot_profile")
     own = profile.get("real_name") if isinstance(profile, Mapping) else None
-    name = names.get(str(user)) or own or message.get("username") or user or "unknown"
-    files = message.get("files")
-    dropped["pictures and files"] += len(files) if isinstance(files, list) else 0
-    shared = [each.get("name") or each.get("title") for each in files or () if isinstance(each, Mapping)]
-    parts = [_words(message.get("text"), names), *_attachments(message, names)]
-    if not any(parts):  # programs say what they say in blocks alone
-        parts = [_words(text, names) for text in _texts(message.get("blocks"))]
-    parts += [f"[file: {plain(each)}]" for each in shared if isinstance(each, str)]
+    called = message.get("username") or (bot.get("name") if isinstance(bot, Mapping) else None)
+    name = names.get(str(user)) or own or called or user or "unknown"
+    said = _words(message.get("text"), names)
+    parts = [said, *_attachments(message, names)]
+    parts[1:1] = [text for text in _blocks(message, names) if not _is_said(text, said)]
+    for each in message["files"] if isinstance(message.get("files"), list) else ():
+        parts += _file(each if isinstance(each, Mapping) else {}, dropped)
     text = "\n".join(dict.fromkeys(filter(None, parts)))
     return Turn(plain(str(name)), text, clock(_seconds(message.get("ts"))), str(message.get("ts"))) if text else None
 
 
+def _is_said(text: str, said: str) -> bool:
+    """Whether a text has all words of another, however either is marked up."""
+    return set(_WORD.findall(text)) <= set(_WORD.findall(said))
+
+
+def _file(shared: Mapping[str, Any], dropped: Counter[str]) -> Iterator[str]:
+    """What a file is called, and what of it is shown."""
+    texts = (shared.get(key) for key in ("title", "name", "plain_text", "preview"))
+    title, name, whole, preview = (plain(each) if isinstance(each, str) else "" for each in texts)
+    if title or name:
+        yield f"[file: {title or name}]"
+    yield whole or preview
+    dropped["pictures and files"] += not (whole or preview)
+
+
+def _blocks(holder: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
+    return (_words(text, names) for text in _texts(holder.get("blocks")))
+
+
 def _texts(block: Any, depth: int = 0) -> Iterator[str]:
+    """Texts of blocks; elements of a section of rich text are one."""
     if isinstance(block, str):
         yield block
     elif isinstance(block, list) and depth < _MOST_DEPTH:
         for each in block:
             yield from _texts(each, depth + 1)
-    elif isinstance(block, Mapping) and depth < _MOST_DEPTH:
+    elif isinstance(block, Mapping) and block.get("type") in _RICH and isinstance(block.get("elements"), list):
+        yield "".join(_element(each) for each in block["elements"] if isinstance(each, Mapping))
+    elif isinstance(block, Mapping) and depth < _MOST_DEPTH and block.get("type") != "actions":
         for key in ("text", "fields", "elements"):
             yield from _texts(block.get(key), depth + 1)
+
+
+def _element(element: Mapping[str, Any]) -> str:
+    user = element.get("user_id")
+    return str(element.get("text") or element.get("url") or (f"<@{user}>" if user else ""))
 
 
 def _attachments(message: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
     attachments = message.get("attachments")
     for each in attachments if isinstance(attachments, list) else ():
-        if isinstance(each, Mapping):
-            yield _words(each.get("text") or each.get("fallback") or each.get("title"), names)
+        if not isinstance(each, Mapping):
+            continue
+        parts = [_words(each.get(key), names) for key in ("pretext", "title", "text")]
+        fields = each.get("fields")
+        for field in fields if isinstance(fields, list) else ():
+            pair = (_words(field.get(key), names) for key in ("title", "value")) if isinstance(field, Mapping) else ()
+            parts.append(": ".join(filter(None, pair)))
+        parts += _blocks(each, names)
+        yield from parts if any(parts) else [_words(each.get("fallback"), names)]
 
 
 def _words(text: Any, names: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ class Source:
     file: IO[bytes]  # at its beginning, and can be sought
     names: Sequence[str]  # from the root to the file
     limit: int  # bytes of one record, characters of one text
-    beside: bytes  # what the file holds that it is read with, if any
+    beside: Mapping[str, bytes]  # what the files hold that it is read with, by their names
     dropped: Counter[str] = field(default_factory=Counter)  # how many of what, in words
 
     @property
