@@ -24,8 +24,7 @@ _MARKUP = re.compile(r"<([@#!]?)([^<>|]*)(?:\|([^<>]*))?>")
 
 def read(source: Source) -> Readings:
     """A day of a channel as one session; each thread stands together, as a topic, where it was begun."""
-    messages = json.loads(source.file.read(source.limit + 1))
-    messages = [each for each in messages if isinstance(each, Mapping)] if isinstance(messages, list) else []
+    messages = _objects(json.loads(source.file.read(source.limit + 1)))
     names = _names(source)
     day, channel = source.stem, source.names[-2] if len(source.names) > 1 else ""
     lines = tuple(_lines([*_begun_before(messages, source), *messages], names, source.dropped))
@@ -40,6 +39,10 @@ def _listed(source: Source, name: str) -> list[Mapping[str, Any]]:
         value = json.loads(source.beside.get(name, b"[]"))
     except (ValueError, RecursionError):
         return []
+    return _objects(value)
+
+
+def _objects(value: Any) -> list[Mapping[str, Any]]:
     return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
 
 
@@ -103,27 +106,19 @@ def _turn(message: Mapping[str, Any], names: Mapping[str, str], dropped: Counter
     called = message.get("username") or (bot.get("name") if isinstance(bot, Mapping) else None)
     name = names.get(str(user)) or own or called or user or "unknown"
     said = _words(message.get("text"), names)
-    parts = [said, *_attachments(message, names)]
-    parts[1:1] = [text for text in _blocks(message, names) if not _is_said(text, said)]
-    for each in message["files"] if isinstance(message.get("files"), list) else ():
-        parts += _file(each if isinstance(each, Mapping) else {}, dropped)
+    known = set(_WORD.findall(said))  # blocks often say the same, marked up otherwise
+    parts = [said, *(each for each in _blocks(message, names) if not known.issuperset(_WORD.findall(each)))]
+    parts += _attachments(message, names)
+    for each in _objects(message.get("files")):
+        title, shown = _first(each, "title", "name"), _first(each, "plain_text", "preview")
+        dropped["pictures and files"] += not shown
+        parts += [f"[file: {title}]" if title else "", shown]
     text = "\n".join(dict.fromkeys(filter(None, parts)))
     return Turn(plain(str(name)), text, clock(_seconds(message.get("ts"))), str(message.get("ts"))) if text else None
 
 
-def _is_said(text: str, said: str) -> bool:
-    """Whether a text has all words of another, however either is marked up."""
-    return set(_WORD.findall(text)) <= set(_WORD.findall(said))
-
-
-def _file(shared: Mapping[str, Any], dropped: Counter[str]) -> Iterator[str]:
-    """What a file is called, and what of it is shown."""
-    texts = (shared.get(key) for key in ("title", "name", "plain_text", "preview"))
-    title, name, whole, preview = (plain(each) if isinstance(each, str) else "" for each in texts)
-    if title or name:
-        yield f"[file: {title or name}]"
-    yield whole or preview
-    dropped["pictures and files"] += not (whole or preview)
+def _first(holder: Mapping[str, Any], *keys: str) -> str:
+    return next((text for key in keys if isinstance(holder.get(key), str) and (text := plain(holder[key]))), "")
 
 
 def _blocks(holder: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
@@ -137,8 +132,8 @@ def _texts(block: Any, depth: int = 0) -> Iterator[str]:
     elif isinstance(block, list) and depth < _MOST_DEPTH:
         for each in block:
             yield from _texts(each, depth + 1)
-    elif isinstance(block, Mapping) and block.get("type") in _RICH and isinstance(block.get("elements"), list):
-        yield "".join(_element(each) for each in block["elements"] if isinstance(each, Mapping))
+    elif isinstance(block, Mapping) and str(block.get("type")) in _RICH:
+        yield "".join(map(_element, _objects(block.get("elements"))))
     elif isinstance(block, Mapping) and depth < _MOST_DEPTH and block.get("type") != "actions":
         for key in ("text", "fields", "elements"):
             yield from _texts(block.get(key), depth + 1)
@@ -150,15 +145,12 @@ def _element(element: Mapping[str, Any]) -> str:
 
 
 def _attachments(message: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[str]:
-    attachments = message.get("attachments")
-    for each in attachments if isinstance(attachments, list) else ():
-        if not isinstance(each, Mapping):
-            continue
+    for each in _objects(message.get("attachments")):
         parts = [_words(each.get(key), names) for key in ("pretext", "title", "text")]
-        fields = each.get("fields")
-        for field in fields if isinstance(fields, list) else ():
-            pair = (_words(field.get(key), names) for key in ("title", "value")) if isinstance(field, Mapping) else ()
-            parts.append(": ".join(filter(None, pair)))
+        pairs = (
+            [_words(field.get(key), names) for key in ("title", "value")] for field in _objects(each.get("fields"))
+        )
+        parts += (": ".join(filter(None, pair)) for pair in pairs)
         parts += _blocks(each, names)
         yield from parts if any(parts) else [_words(each.get("fallback"), names)]
 
