@@ -23,7 +23,7 @@ from weft.ingestion.report import NOTES
 from weft.ingestion.sources.formats.exports import _of
 from weft.ingestion.sources.formats.mail import _own
 from weft.ingestion.sources.formats.messages import merged, words_of
-from weft.ingestion.sources.formats.registry import LEFT_OUT, format_of
+from weft.ingestion.sources.formats.registry import LEFT_OUT, Conversion, digest_of, format_of
 from weft.ingestion.sources.formats.whatsapp import is_chat
 from weft.ingestion.sources.sources import list_items, read_source
 from weft.settings import load_settings
@@ -216,6 +216,218 @@ def test_a_thread_of_mail_is_a_conversation() -> None:
 def test_what_a_mail_says_by_itself(text: str, own: str) -> None:
     """ING-28: what it quotes is said where it was said first."""
     assert _own(text, Counter()).split() == own.split()
+
+
+def tree_of(*messages: dict[str, object], title: str | None = "Ducks") -> dict[str, object]:
+    """ChatGPT's export of messages that follow each other."""
+    nodes = {
+        str(n): {"parent": str(n - 1) if n else None, "children": [str(n + 1)], "message": message}
+        for n, message in enumerate(messages)
+    }
+    return {"id": "c", "title": title, "current_node": str(len(messages) - 1), "mapping": nodes}
+
+
+def said(role: str, content: object, **more: object) -> dict[str, object]:
+    content = {"content_type": "text", "parts": [content]} if isinstance(content, str) else content
+    return {"author": {"role": role}, "content": content, **more}
+
+
+def written_as(path: Path, value: object) -> dict[str, Document]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value))
+    return read(path)[0]
+
+
+def test_what_was_said_aloud_is_text(tmp_path: Path) -> None:
+    """ING-28: a transcription is what was said; the sound beside it is counted."""
+    aloud = {
+        "content_type": "multimodal_text",
+        "parts": [{"content_type": "audio_transcription", "text": "Do ducks dive?"}, {"content_type": "audio_asset"}],
+    }
+    (document,) = written_as(tmp_path / "conversations.json", [tree_of(said("user", aloud))]).values()
+    assert spoken(document) == [("user", "Do ducks dive?")]
+    assert read(tmp_path)[1][0].detail == "pictures and files: 1"
+
+
+REPORT = "# Ducks\n\n" + "They dabble in shallow water. " * 30 + "\n\n## Diving\n\nTufted ducks dive."
+
+
+def test_documents_that_an_assistant_wrote_are_whole(tmp_path: Path) -> None:
+    """ING-28: Claude's artifacts and ChatGPT's canvases keep headings and lines; other calls are a line."""
+    written = json.dumps({"name": "Ducks", "type": "document", "content": REPORT})
+    canvas = said("assistant", {"content_type": "code", "text": written}, recipient="canmore.create_textdoc")
+    (document,) = written_as(tmp_path / "a.json", [tree_of(said("user", "Write."), canvas)]).values()
+    assert spoken(document)[1] == ("assistant", f"[canmore.create_textdoc: name=Ducks]\n\n{REPORT}")
+    made = {"id": "d", "type": "text/markdown", "title": "Ducks", "command": "create", "content": REPORT}
+    code = {"type": "application/vnd.ant.code", "language": "python", "content": "def dive():\n    return 1"}
+    blocks = [{"type": "tool_use", "name": "artifacts", "input": each} for each in (made, code)]
+    blocks.append({"type": "tool_use", "name": "Write", "input": {"content": REPORT}})
+    message = {"sender": "assistant", "content": blocks}
+    (document,) = written_as(tmp_path / "b.json", [{"uuid": "c", "chat_messages": [message]}]).values()
+    text = spoken(document)[0][1]
+    assert text.startswith(
+        f"[artifacts: title=Ducks]\n\n{REPORT}\n\n[artifacts]\n\n```python\ndef dive():\n    return 1\n```"
+    )
+    assert len(text) < len(REPORT) + 500
+
+
+def test_marks_of_citations_are_left_out(tmp_path: Path) -> None:
+    """ING-28: what ChatGPT shows as a link says nothing; the name of a thing stays."""
+    marked = 'They dive.\ue200cite\ue202turn0search3\ue201 At \ue200entity\ue202["place","Lake Constance"]\ue201, too.'
+    (document,) = written_as(tmp_path / "a.json", [tree_of(said("assistant", marked))]).values()
+    assert spoken(document) == [("assistant", "They dive. At Lake Constance, too.")]
+
+
+def test_a_conversation_without_a_title_is_called_by_its_question(tmp_path: Path) -> None:
+    """ING-28: in short; an id says nothing."""
+    untitled = tree_of(said("user", "Why do ducks " + "really " * 30 + "dive?"), title=None)
+    (document,) = written_as(tmp_path / "a.json", [untitled]).values()
+    assert document.title == f"Why do ducks{' really' * 9} real …: user"
+
+
+@pytest.mark.parametrize("beside", ["conversations.json", "conversations-000.json", "general/2024-03-01.json"])
+def test_lists_beside_an_export_are_left_out(tmp_path: Path, beside: str) -> None:
+    """ING-28, ING-33: who took part is no configuration; the same names elsewhere are what they were."""
+    for name in ("users.json", "dms.json"):
+        assert written_as(tmp_path / "app" / name, [{"id": "U1", "name": "ann"}])
+        written_as(tmp_path / "export" / name, [{"id": "U1", "name": "ann"}])
+    written_as(tmp_path / "export" / beside, [])
+    assert [(each.uri, each.reason) for each in read(tmp_path / "export")[1]] == [
+        ("export/dms.json", LEFT_OUT),
+        ("export/users.json", LEFT_OUT),
+    ]
+
+
+def test_documents_of_projects_are_read(tmp_path: Path) -> None:
+    """ING-28: what Claude's projects are told, and were given."""
+    given = {"filename": "insurance.md", "content": "# Insurance\n\nPolicy 4711 covers pipes."}
+    project = {"name": "House", "description": "", "prompt_template": "Be brief.", "docs": [given, 7]}
+    (document,) = written_as(tmp_path / "projects.json", [project, 7]).values()
+    assert document.content_type is ContentType.MARKDOWN
+    assert document.text.startswith(f"# House\n\nBe brief.\n\n# House: insurance.md\n\n{given['content']}")
+
+
+def test_slack_shows_what_programs_say(tmp_path: Path) -> None:
+    """ING-28: attachments, blocks and previews of files, once; a fallback where there is nothing else."""
+    rich = [
+        {"type": "text", "text": "done "},
+        {"type": "user", "user_id": "U1"},
+        {"type": "link", "url": "https://a.b", "text": " here"},
+    ]
+    grafana = {
+        "pretext": "Alert",
+        "title": "Checkout is slow",
+        "text": "p99 is 4s",
+        "fields": [{"title": "Cluster", "value": "eu-west"}],
+        "fallback": "never",
+    }
+    header = {"type": "header", "text": {"type": "plain_text", "text": "Release 4.2"}}
+    section = {"type": "section", "fields": [{"type": "mrkdwn", "text": "*Env:* prod"}]}
+    context = {"type": "context", "elements": [{"type": "mrkdwn", "text": "by ann"}]}
+    buttons = {"type": "actions", "elements": [{"type": "button", "text": {"type": "plain_text", "text": "Approve"}}]}
+    messages: list[dict[str, object]] = [
+        {"username": "Grafana", "text": "", "attachments": [grafana, {"fallback": "short"}]},
+        {"bot_id": "B1", "bot_profile": {"name": "Deploy"}, "text": "x", "blocks": [header, section, context, buttons]},
+        {
+            "user": "U1",
+            "text": "*done* <@U1> <https://a.b|here>",
+            "blocks": [{"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": rich}]}],
+        },
+        {
+            "user": "U1",
+            "text": "trace:",
+            "files": [{"name": "t.txt", "title": "The trace", "preview": "at Cart:88"}, {}],
+        },
+        {"user": "U1", "text": "", "blocks": [{"type": "rich_text_section", "elements": rich}]},
+    ]
+    day = [{**each, "ts": f"170928000{n}.000100"} for n, each in enumerate(messages)]
+    (document,) = written_as(tmp_path / "alerts/2024-03-01.json", day).values()
+    assert spoken(document) == [
+        ("Grafana", "Alert\nCheckout is slow\np99 is 4s\nCluster: eu-west\nshort"),
+        ("Deploy", "x\nRelease 4.2\n*Env:* prod\nby ann"),
+        ("U1", "*done* @U1 here (https://a.b)"),
+        ("U1", "trace:\n[file: The trace]\nat Cart:88"),
+        ("U1", "done @U1 here"),
+    ]
+
+
+def test_a_reply_on_a_later_day_stands_below_its_question(tmp_path: Path) -> None:
+    """ING-28, ING-25: wherever it was day then; the day is read again where the earlier one has changed."""
+    users = [{"id": "U1", "name": "ann"}, {"id": "U2", "name": "bob"}]
+    began, late = "1709339400.000100", "1709628000.000100"  # 2024-03-02, half past midnight in UTC
+    question = {"user": "U1", "text": "Is the roof tight?", "ts": began, "thread_ts": began}
+    folder = tmp_path / "slack/D1"
+    written_as(folder / "2024-03-01.json", [question, {"user": "U1", "text": "Lunch?", "ts": "1709280000.000100"}])
+    written_as(tmp_path / "slack/users.json", users)
+    written_as(tmp_path / "slack/dms.json", [{"id": "D1", "members": ["U1", "U2"]}])
+    answer = {"user": "U2", "text": "Since May.", "ts": late, "thread_ts": began}
+    written_as(folder / "2024-03-05.json", [{"user": "U1", "text": "Hi", "ts": "1709627000.000100"}, answer])
+    document = read(tmp_path)[0]["2024-03-05"]
+    assert spoken(document) == [("ann", "Is the roof tight?"), ("bob", "Since May."), ("ann", "Hi")]
+    assert document.title == "ann, bob: ann and bob, 2024-03-05"
+    assert document.modified_at == 1709627000.0001
+    conversion = Conversion("slack", str(tmp_path), ("slack", "D1", "2024-03-05.json"), "a", 10**6, 10**6)
+    before = digest_of(conversion)
+    written_as(folder / "2024-03-01.json", [{**question, "text": "Is the roof dry?"}])
+    assert digest_of(conversion) != before
+
+
+def test_what_was_taken_back_in_a_session_is_left_out(tmp_path: Path) -> None:
+    """ING-28: of two branches the newest counts; calls side by side, their results and agents below are no branches."""
+    called = [{"type": "tool_use", "name": name, "input": {}} for name in ("ls", "cat")]
+    results = [
+        {"type": "tool_result", "content": text} for text in ("<system-reminder>never</system-reminder>a.py", "b")
+    ]
+    review = "<command-message>review</command-message>\n<command-name>/review</command-name>"
+    review += "\n<command-args>a.py</command-args>"
+    model = (
+        "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>x</command-args>"
+    )
+    rows: list[tuple[str, str | None, str, object]] = [
+        ("1", None, "user", "Which database?"),
+        ("2", "1", "assistant", "Mongo."),
+        ("3", "2", "user", "Why Mongo?"),
+        ("4", "1", "assistant", [called[0]]),
+        ("5", "4", "assistant", [called[1]]),
+        ("6", "5", "user", [results[1]]),
+        ("7", "4", "user", [results[0]]),
+        ("8", "7", "assistant", "Postgres."),
+        ("9", "8", "user", model),
+        ("10", "9", "user", review),
+    ]
+    lines = [
+        {
+            "type": role,
+            "sessionId": "s",
+            "uuid": own,
+            "parentUuid": above,
+            "message": {"role": role, "content": content},
+        }
+        for own, above, role, content in rows
+    ]
+    for line in lines[3:5]:
+        line["message"] = {**dict(line["message"]), "id": "msg"}  # type: ignore[call-overload]
+    below = {"role": "user", "content": "Explore."}
+    lines.append({"type": "user", "isSidechain": True, "uuid": "s1", "parentUuid": "1", "message": below})
+    (tmp_path / "s.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    documents, (note,) = read(tmp_path)
+    assert list(documents) == ["s", "s/sidechain"]
+    assert spoken(documents["s"]) == [
+        ("user", "Which database?"),
+        ("assistant", "[ls]\n\n[cat]\n\n[result: b]\n\n[result: a.py]\n\nPostgres."),
+        ("user", "/review a.py"),
+    ]
+    assert documents["s"].title == "Which database?: user and assistant"
+    assert note.detail == "turns that were taken back: 2"
+
+
+def test_a_session_without_times_began_when_its_file_says(tmp_path: Path) -> None:
+    """ING-28: Codex once wrote a time in its first line alone."""
+    lines = [{"id": "r", "timestamp": "2025-06-02T10:00:00Z"}, {"type": "message", "role": "user", "content": "Why?"}]
+    lines.append({"type": "function_call", "name": "ls", "arguments": "{}", "call_id": "1"})
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (document,) = read(tmp_path)[0].values()
+    assert document.modified_at == 1748858400.0
 
 
 def test_messages_by_role_are_turns_of_those_who_speak(tmp_path: Path) -> None:
