@@ -130,7 +130,7 @@ def test_documents_and_chats_are_found(tmp_path: Path) -> None:
             ("how many litres of room does a swarm prefer", "chatgpt.json#bees-1/q1b", "another branch"),
             ("where is the key of the roof", "2023-11-14.json#2023-11-14", "#roof"),
             ("which line for a kite does not stretch", "list.mbox#1@kite.example", "Which line for a stunt kite?"),
-            ("why do both gates of the lock hang", "codex.jsonl#lock-7", "lock-7"),
+            ("why do both gates of the lock hang", "codex.jsonl#lock-7", "canal lock"),
             ("protect the pump against frost", "pump.pdf", "Pump manual"),
             ("what do storks catch in the meadow", "birds.epub", "Storks"),
             ("when are tides at new moon", "tides.ipynb", "Tides of the estuary"),

@@ -287,7 +287,7 @@ def test_a_conversation_without_a_title_is_called_by_its_question(tmp_path: Path
 
 @pytest.mark.parametrize("beside", ["conversations.json", "conversations-000.json", "general/2024-03-01.json"])
 def test_lists_beside_an_export_are_left_out(tmp_path: Path, beside: str) -> None:
-    """ING-28, ING-33: who took part is no configuration; the same names elsewhere are what they were."""
+    """ING-28: who took part is no configuration; the same names elsewhere are what they were."""
     for name in ("users.json", "dms.json"):
         assert written_as(tmp_path / "app" / name, [{"id": "U1", "name": "ann"}])
         written_as(tmp_path / "export" / name, [{"id": "U1", "name": "ann"}])

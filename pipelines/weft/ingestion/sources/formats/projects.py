@@ -1,4 +1,4 @@
-"""Projects of Claude's export: what each is told, and the documents that it was given (ING-28)."""
+"""Projects of Claude's export: what each is instructed, and the documents that it was given (ING-28)."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def read(source: Source) -> Readings:
 
 
 def _parts(project: Any) -> Iterator[str]:
-    name, *told = (_text(project, key) for key in ("name", "description", "prompt_template"))
-    yield from filter(None, (heading(name or "Project", 1), *told))
+    name, *instructions = (_text(project, key) for key in ("name", "description", "prompt_template"))
+    yield from filter(None, (heading(name or "Project", 1), *instructions))
     docs = project.get("docs") if isinstance(project, Mapping) else None
     for each in docs if isinstance(docs, list) else ():
         if content := _text(each, "content"):

@@ -127,17 +127,17 @@ def _opened(conversion: Conversion) -> AbstractContextManager[IO[bytes]]:
 
 def _beside(conversion: Conversion) -> dict[str, bytes]:
     """What the files hold that one is read with, by their names; without those that are not there, or too much."""
-    found: dict[str, bytes] = {}
+    contents: dict[str, bytes] = {}
     if (paths := FORMATS[conversion.format].beside) is None:
-        return found
+        return contents
     left = 8 * conversion.limit
     with _opened(conversion) as file:
         data = file.read(conversion.limit + 1)
     for path in paths(conversion.path, data):
         with suppress(UnreadableError):
-            found[path[-1]] = read_bytes(Path(conversion.root), path, limit=left)[0]
-            left -= len(found[path[-1]])
-    return found
+            contents[path[-1]] = read_bytes(Path(conversion.root), path, limit=left)[0]
+            left -= len(contents[path[-1]])
+    return contents
 
 
 def _of_slack(path: tuple[str, ...], data: bytes) -> Iterator[tuple[str, ...]]:

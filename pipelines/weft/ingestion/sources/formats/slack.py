@@ -105,9 +105,9 @@ def _turn(message: Mapping[str, Any], names: Mapping[str, str], dropped: Counter
     own = profile.get("real_name") if isinstance(profile, Mapping) else None
     called = message.get("username") or (bot.get("name") if isinstance(bot, Mapping) else None)
     name = names.get(str(user)) or own or called or user or "unknown"
-    said = _words(message.get("text"), names)
-    known = set(_WORD.findall(said))  # blocks often say the same, marked up otherwise
-    parts = [said, *(each for each in _blocks(message, names) if not known.issuperset(_WORD.findall(each)))]
+    text = _words(message.get("text"), names)
+    words = set(_WORD.findall(text))  # blocks often say the same, marked up otherwise
+    parts = [text, *(each for each in _blocks(message, names) if not words.issuperset(_WORD.findall(each)))]
     parts += _attachments(message, names)
     for each in _objects(message.get("files")):
         title, shown = _first(each, "title", "name"), _first(each, "plain_text", "preview")
