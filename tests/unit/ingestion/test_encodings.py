@@ -63,6 +63,55 @@ def test_a_stray_zero_byte_is_replaced() -> None:
         decoded(f"{text}{chr(0) * 20}{text}".encode())
 
 
+def test_a_stray_zero_byte_is_replaced_in_short_text_too() -> None:
+    """ING-34: unless the rest is no text."""
+    assert decoded(b"Station 4\0, April")[0] == "Station 4\ufffd, April"
+    with pytest.raises(UnreadableError, match="zero byte"):
+        decoded(b"GIF89a\1\2\0 and so on")
+
+
+@pytest.mark.parametrize(
+    ("data", "places"),
+    [
+        (GERMAN.encode() + "Grüße von Jörg\n".encode("cp1252"), 3),
+        ("Übergabe am Möwenplatz, für alle".encode()[1:], 1),
+        ("Die Übergabe der Schlüssel, für Möwen ö".encode()[:-1], 1),
+        (("Count the gulls. It’s a café.\n" * 9).encode() + b"\xff\n", 1),
+    ],
+)
+def test_a_few_spoiled_bytes_leave_utf_8_as_it_is(data: bytes, places: int) -> None:
+    """ING-34: a line in another encoding, and letters that are cut at an end; what is spoiled is marked, and told."""
+    assert decoded(data) == (data.decode("utf-8", "replace"), f"UTF-8, places that are no UTF-8: {places}")
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        (
+            "L'été dernier, nous avons mangé des crêpes à Noël chez ma grand-mère. Le garçon a déjà payé le café. "
+            "Les élèves préfèrent la forêt près du château.",
+            "cp1252",
+        ),
+        (
+            "A reunião começa às três horas no salão. Não se esqueçam das chaves. O João trará o pão e o café; "
+            "a manhã será fria, então tragam casacos.",
+            "cp1252",
+        ),
+        ("La riunione è alle otto. Perché non porti il caffè? È già tutto pronto, però mancano le città.", "cp1252"),
+        (
+            "Toplantı günü saat sekizde. Anahtarları unutmayın. Ayşe çörek getirecek, İbrahim arabayı kullanacak. "
+            "Kuşlar gölün kıyısında uçuyor.",
+            "cp1254",
+        ),
+        ("A gémek a tó partján állnak. Nagyobb változtatások lehetségesek, de ellenőrizni kell őket.", "iso8859_2"),
+        (POLISH * 2 + "Większe zmiany są możliwe, ale muszą zostać sprawdzone.", "iso8859_2"),
+    ],
+)
+def test_the_language_tells_the_encoding_of_latin_letters(text: str, encoding: str) -> None:
+    """ING-34: and Windows-1252 is taken where it does not."""
+    assert decoded(text.encode(encoding)) == (text, encoding)
+
+
 def test_what_is_no_text_is_refused() -> None:
     """ING-3: bytes by chance, compressed ones, programs, and half of a UTF-16 letter."""
     rng = random.Random(3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 
-from charset_normalizer import CharsetMatches, from_bytes
+from charset_normalizer import from_bytes
 
 from weft.ingestion.git.safe_files import UnreadableError
 
@@ -16,9 +16,26 @@ _MARKED = {  # the longer marks first: that of UTF-32 begins with that of UTF-16
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _WIDE = 0.3  # share of zero bytes, and of ASCII then, from which on a text may be UTF-16 without a mark
-_STRAY = 0.001  # share of zero bytes in UTF-8, up to which they are slips of a program
+_STRAY = 0.001  # share of zero bytes in UTF-8, up to which they are slips of a program; a single one always is
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")  # in no text; tabs, ends of lines and escapes are
 _WESTERN = "cp1252"  # what most old files are in; a few letters with accents are the same in a dozen others
+_CENTRAL = ("cp1250", "iso8859_2")
+_VIETNAMESE = "cp1258"
+_OF_LANGUAGE = {  # in Latin letters; what the HTML Standard's default is for their locales, or Windows' kin of that
+    **dict.fromkeys("Croatian Czech Hungarian Polish Romanian Slovak Slovene".split(), _CENTRAL[0]),
+    **dict.fromkeys(("Estonian", "Latvian", "Lithuanian"), "cp1257"),
+    "Turkish": "cp1254",
+    "Vietnamese": _VIETNAMESE,
+}
+_LATIN = {_WESTERN, *_CENTRAL, *_OF_LANGUAGE.values()}
+_USUAL = [  # the defaults of all locales, and what files in Russian and Japanese were in besides
+    *sorted(_LATIN),
+    *("cp1251", "koi8_r", "iso8859_7", "cp1255", "cp1256", "cp874", "cp932", "euc_jp", "cp949", "gb18030", "big5"),
+]
+_HIGH = re.compile(rb"[\x80-\xff]")
+_TELLING = 8  # letters beyond ASCII, by which on a language is told
+_SURE = 0.5  # coherence, from which on it is
+_WINDOWS_ONLY = re.compile(rb"[\x80-\x9f]")  # in ISO 8859 these are no letters
 _LOOKED_AT = 262_144  # bytes by which an encoding is told
 
 
@@ -37,15 +54,19 @@ def decoded(data: bytes) -> tuple[str, str | None]:
     zeros = data.count(0)
     if zeros >= _WIDE * max(1, len(data)):
         return _wide(data)
-    if zeros > _STRAY * len(data):
+    text = data.decode("utf-8-sig", "replace")
+    meant = data.count("\ufffd".encode())
+    spoiled = text.count("\ufffd") - meant
+    # What is written in another encoding has few letters of UTF-8, by chance.
+    is_utf_8 = not spoiled or len(text) - len(text.encode("ascii", "ignore")) - meant - spoiled > spoiled
+    many = zeros > _STRAY * len(data) and (zeros > 1 or _CONTROL.search(text.replace("\0", "")))
+    if many or (zeros and not is_utf_8):
         raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if zeros:
-            raise UnreadableError("binary", f"expected text, found a zero byte at {data.index(0)}") from error
-        return _detected(data, error)
-    return (text.replace("\0", "\ufffd"), f"UTF-8, zero bytes: {zeros}") if zeros else (text, None)
+    if not is_utf_8:
+        return _detected(data)
+    slips = {"zero bytes": zeros, "places that are no UTF-8": spoiled}
+    notes = [f"{what}: {count}" for what, count in slips.items() if count]
+    return text.replace("\0", "\ufffd"), ", ".join(["UTF-8", *notes]) if notes else None
 
 
 def _in(data: bytes, encoding: str) -> str:
@@ -67,24 +88,29 @@ def _wide(data: bytes) -> tuple[str, str]:
     return text, encoding
 
 
-def _detected(data: bytes, error: UnicodeDecodeError) -> tuple[str, str]:
-    matches = from_bytes(data[:_LOOKED_AT])
-    encoding = _likeliest(matches)
-    if encoding is not None:
+def _detected(data: bytes) -> tuple[str, str]:
+    for encoding in _likeliest(data[:_LOOKED_AT]):
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
-            text = "\0"
+            continue
         if not _CONTROL.search(text):
             return text, encoding
-    detail = f"expected UTF-8 or an encoding that its letters tell, found byte {data[error.start]:#x} at {error.start}"
-    raise UnreadableError("undecodable", detail) from error
+    raise UnreadableError("undecodable", "expected UTF-8 or an encoding that its letters tell, found neither")
 
 
-def _likeliest(matches: CharsetMatches) -> str | None:
-    best = matches.best()
-    if best is None:
-        return None
-    alike = [each for each in matches if (each.chaos, each.coherence) == (best.chaos, best.coherence)]
-    western = any(_WESTERN in {each.encoding, *each.could_be_from_charset} for each in alike)
-    return _WESTERN if western else best.encoding
+def _likeliest(data: bytes) -> list[str]:
+    """Encodings, the likeliest first: of those for Latin letters that of the language, or Windows-1252."""
+    matches = from_bytes(data, cp_isolation=_USUAL) or from_bytes(data)
+    if (best := matches.best()) is None or best.encoding not in _LATIN:
+        return [best.encoding] if best else []
+    latin = [each for each in matches if each.encoding in _LATIN]
+    alike = [each for each in latin if (each.chaos, each.coherence) == (best.chaos, best.coherence)]
+    western = any({_WESTERN, _VIETNAMESE} & {*each.could_be_from_charset} for each in alike)
+    encoding = _WESTERN if western else best.encoding
+    told = max(latin, key=lambda each: each.coherence)
+    if told.coherence >= _SURE and len(_HIGH.findall(data)) >= _TELLING:
+        encoding = _OF_LANGUAGE.get(told.language, _WESTERN)
+    if encoding in _CENTRAL:
+        encoding = _CENTRAL[not _WINDOWS_ONLY.search(data)]
+    return [encoding, best.encoding, _WESTERN]

@@ -17,6 +17,8 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LONG = 40  # lines of code, from which on a cell is cut before what begins in the first column after a blank line
 _PICTURE = re.compile(r"!\[([^\]]*)\]\((?:data:|attachment:)[^)]*\)|<img\b[^>]*\bsrc=[\"']data:[^>]*>", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/=]{200,}")
+_OVERWRITTEN = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)  # by what follows, as a progress bar is on a terminal
+_HEADING = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
 
 
 def read(source: Source) -> Readings:
