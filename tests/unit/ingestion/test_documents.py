@@ -260,6 +260,22 @@ def test_a_sheet_is_a_table_whose_pieces_repeat_its_head(tmp_path: Path) -> None
     assert all("| Part | Price | Day |" in chunk.text for chunk in pieces)
 
 
+def test_a_second_table_of_a_sheet_has_its_own_head(tmp_path: Path) -> None:
+    """ING-31, ING-36: after blank rows, with the line above it; rows of values, or one alone, go on with the table."""
+    rows = [["Part", "Price"], ["seal", 2], [], ["North"], ["valve", 3], [], ["Sum", "n/a"], [], ["Who mends what"], []]
+    rows += [["Name", "Town"], ["Ada", "Rye"], ["Bo", "Deal"]]
+    sink = io.BytesIO()
+    with xlsxwriter.Workbook(sink) as book:
+        sheet = book.add_worksheet("Stock")
+        for number, row in enumerate(rows):
+            sheet.write_row(number, 0, row)
+    document = read_well(tmp_path, "stock.xlsx", sink.getvalue())
+    assert document.text.endswith(
+        "| Part | Price |\n| --- | --- |\n| seal | 2 |\n| North |  |\n| valve | 3 |\n| Sum | n/a |\n\n"
+        "Who mends what\n\n| Name | Town |\n| --- | --- |\n| Ada | Rye |\n| Bo | Deal |\n"
+    )
+
+
 def test_a_book_is_its_chapters_in_order(tmp_path: Path) -> None:
     """ING-31: the spine orders them, and the contents name those that have no heading."""
     chapters = {
@@ -293,6 +309,38 @@ def test_a_notebook_is_markdown_with_its_code(tmp_path: Path) -> None:
     assert "iVBOR" not in document.text
     assert "row 399" not in document.text
     assert note.detail == "ends of outputs: 1, pictures: 2"
+
+
+def test_of_a_progress_bar_the_last_state_is_shown(tmp_path: Path) -> None:
+    """ING-30: so that it pushes out no result."""
+    bar = [*(f"\r{n:3}%|{'#' * 40}" for n in range(100)), "\r100% done\n", "accuracy .87\r\n"]
+    outputs = [{"output_type": "stream", "name": "stdout", "text": bar}]
+    book = {"nbformat": 4, "metadata": {}, "cells": [{"cell_type": "code", "source": "fit()", "outputs": outputs}]}
+    assert "```text\n100% done\naccuracy .87\n```" in read_well(tmp_path, "a.ipynb", json.dumps(book).encode()).text
+
+
+@pytest.mark.parametrize(
+    ("cell", "title"),
+    [
+        (
+            {"cell_type": "raw", "source": ["---\n", "title: Mass of penguins\n", "format: html\n", "---"]},
+            "Mass of penguins",
+        ),
+        ({"cell_type": "markdown", "source": "---\ntitle: Mass of penguins\n---\nText."}, "Mass of penguins"),
+        (
+            {"cell_type": "markdown", "source": "<h1 style='color:blue'>Who <b>survived</b></h1>\nBy Ann."},
+            "Who survived",
+        ),
+        ({"cell_type": "raw", "source": "---\ntitle: [\n---"}, "Data"),
+    ],
+)
+def test_a_notebook_is_called_by_front_matter_or_a_heading_in_tags(
+    tmp_path: Path, cell: dict[str, object], title: str
+) -> None:
+    """ING-30, ING-37: else by its first heading."""
+    book = {"nbformat": 4, "metadata": {}, "cells": [cell, {"cell_type": "markdown", "source": "## Data\n\nMany."}]}
+    document = read_well(tmp_path, "a.ipynb", json.dumps(book).encode())
+    assert title_of(document, chunks_of(document)) == title
 
 
 def test_a_long_cell_is_cut_between_its_definitions(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ _WESTERN = "cp1252"  # what most old files are in; a few letters with accents ar
 _CENTRAL = ("cp1250", "iso8859_2")
 _VIETNAMESE = "cp1258"
 _OF_LANGUAGE = {  # in Latin letters; what the HTML Standard's default is for their locales, or Windows' kin of that
-    **dict.fromkeys("Croatian Czech Hungarian Polish Romanian Slovak Slovene".split(), _CENTRAL[0]),
+    **dict.fromkeys(["Croatian", "Czech", "Hungarian", "Polish", "Romanian", "Slovak", "Slovene"], _CENTRAL[0]),
     **dict.fromkeys(("Estonian", "Latvian", "Lithuanian"), "cp1257"),
     "Turkish": "cp1254",
     "Vietnamese": _VIETNAMESE,

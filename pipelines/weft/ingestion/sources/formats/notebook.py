@@ -6,9 +6,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
-from weft.ingestion.sources.formats.blocks import fence, joined
+from weft.ingestion.metadata.declared import DeclarationError
+from weft.ingestion.metadata.front_matter import front_matter
+from weft.ingestion.sources.formats.blocks import fence, heading, joined
 from weft.ingestion.sources.formats.messages import plain
 from weft.ingestion.sources.formats.source import FormatError, Readings, Source, Written
 
@@ -17,8 +20,9 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LONG = 40  # lines of code, from which on a cell is cut before what begins in the first column after a blank line
 _PICTURE = re.compile(r"!\[([^\]]*)\]\((?:data:|attachment:)[^)]*\)|<img\b[^>]*\bsrc=[\"']data:[^>]*>", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/=]{200,}")
-_OVERWRITTEN = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)  # by what follows, as a progress bar is on a terminal
-_HEADING = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
+_OVERWRITTEN = re.compile(r"^.*\r(?=[^\r\n])|\r+$", re.MULTILINE)  # by what follows, as on a terminal
+_HEADING = re.compile(r"^ {0,3}<h([1-6])\b[^>]{0,500}>(.{1,1000}?)</h\1\s*>", re.IGNORECASE | re.DOTALL | re.MULTILINE)
+_TAG = re.compile(r"<[^<>]*>")
 
 
 def read(source: Source) -> Readings:
@@ -29,8 +33,19 @@ def read(source: Source) -> Readings:
         raise FormatError("unreadable_format", f"expected a notebook in JSON, found: {error}") from error
     cells, language = _cells(book), _language(book)
     blocks = [block for cell in cells for block in _blocks(cell, language, source.dropped)]
-    title = book.get("metadata", {}).get("title") if isinstance(book.get("metadata"), Mapping) else None
-    yield Written(joined(blocks), title=title if isinstance(title, str) else None)
+    yield Written(joined(blocks), title=_title(book, cells))
+
+
+def _title(book: Mapping[str, Any], cells: list[Mapping[str, Any]]) -> str | None:
+    """As the notebook declares it, or front matter in its first cell."""
+    facts = book.get("metadata")
+    title = facts.get("title") if isinstance(facts, Mapping) else None
+    if isinstance(title, str) or not cells:
+        return title if isinstance(title, str) else None
+    with suppress(DeclarationError):
+        declared = front_matter(_joined(cells[0].get("source")))
+        return declared.title if declared else None
+    return None
 
 
 def _cells(book: Any) -> list[Mapping[str, Any]]:
@@ -63,7 +78,8 @@ def _blocks(cell: Mapping[str, Any], language: str, dropped: Counter[str]) -> It
         yield f"{'#' * int(cell.get('level') or 1)} {' '.join(text.split())}"
     elif kind == "markdown":
         dropped["pictures"] += len(_PICTURE.findall(text))
-        yield _PICTURE.sub(lambda match: match[1] or "", text).strip()
+        text = _PICTURE.sub(lambda match: match[1] or "", text)
+        yield _HEADING.sub(lambda match: f"\n{heading(_TAG.sub('', match[2]), int(match[1]))}\n\n", text).strip()
     elif kind == "code":
         magic = re.match(r"\s*%%(bash|sh|sql|html|javascript|js|R|ruby|perl|latex)\b", text)
         for part in _parts(text):
@@ -99,7 +115,7 @@ def _parts(code: str) -> Iterator[str]:
 def _output(output: Mapping[str, Any], dropped: Counter[str]) -> str:
     kind = output.get("output_type")
     if kind == "stream":
-        return _COLOURS.sub("", _joined(output.get("text")))
+        return _shown(output.get("text"))
     if kind in {"error", "pyerr"}:
         return f"{output.get('ename', '')}: {output.get('evalue', '')}".strip(": ")
     data = output.get("data", output)
@@ -108,8 +124,13 @@ def _output(output: Mapping[str, Any], dropped: Counter[str]) -> str:
     dropped["pictures"] += any(str(key).startswith(("image/", "png", "jpeg", "svg")) for key in data)
     for key in ("text/markdown", "text/plain", "text/latex", "text"):
         if key in data:
-            return _COLOURS.sub("", _joined(data[key]))
+            return _shown(data[key])
     return ""
+
+
+def _shown(value: Any) -> str:
+    """What a terminal shows of it at last."""
+    return _OVERWRITTEN.sub("", _COLOURS.sub("", _joined(value)))
 
 
 def _short(text: str, dropped: Counter[str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta
+from itertools import groupby
 from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
@@ -15,6 +16,8 @@ from weft.ingestion.sources.formats.source import FormatError, Readings, Source,
 
 _MOST_CELLS = 4_000_000  # of a sheet, blank ones too: what fits into memory
 _MOST_COLUMNS = 256
+
+_Row = tuple[list[str], bool]  # cells, and whether they are words alone
 
 
 def read(source: Source) -> Readings:
@@ -37,16 +40,35 @@ def read(source: Source) -> Readings:
         if sheet.total_height * sheet.total_width > _MOST_CELLS:
             source.dropped["sheets of too many cells"] += 1
             continue
-        rows: list[list[str]] = []
-        for cells in filter(None, map(_cells, sheet.iter_rows())):
+        rows: list[_Row] = []
+        for values in sheet.iter_rows():
+            cells = _cells(values)
             room -= sum(map(len, cells)) + 3 * len(cells)
-            rows += [cells] if room >= 0 else []
-            source.dropped["rows beyond the most text"] += room < 0
-        if rows:
-            blocks += [anchor(f"sheet-{number}"), heading(plain(facts.name), 2), *_written(rows)]
+            if room >= 0:
+                rows.append((cells, all(isinstance(value, str) for value in values)))
+            source.dropped["rows beyond the most text"] += room < 0 and bool(cells)
+        if written := [block for rows_of_one in _tables(rows) for block in _written(rows_of_one)]:
+            blocks += [anchor(f"sheet-{number}"), heading(plain(facts.name), 2), *written]
     if not blocks:
         raise FormatError("no_text", "expected sheets with values, found none")
     yield Written(joined([heading(source.stem, 1), *blocks]), title=source.stem)
+
+
+def _tables(rows: Iterable[_Row]) -> Iterator[list[list[str]]]:
+    """Tables with the lines above their heads: one ends at a blank row, where the next begins with a head of words."""
+    of_one: list[list[str]] = []
+    lines: list[list[str]] = []
+    for filled, group in groupby(rows, key=lambda row: bool(row[0])):
+        part = list(group) if filled else []
+        lines += [cells for cells, _ in part]
+        worded = [words for cells, words in part if sum(map(bool, cells)) > 1]
+        if of_one and len(worded) > 1 and worded[0]:
+            yield of_one
+            of_one = []
+        if worded:
+            of_one, lines = of_one + lines, []
+    if of_one or lines:
+        yield of_one + lines
 
 
 def _written(rows: Sequence[list[str]]) -> Iterator[str]:
