@@ -71,6 +71,42 @@ def test_a_formal_language_is_cut_at_lines() -> None:
     assert all(chunk.text.endswith("c") and chunk.text.startswith("key") for chunk in chunks)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_csv_is_cut_between_its_records(separator: str) -> None:
+    """ING-36: a cell may run over lines, and hold other separators; each piece begins with the names of columns."""
+    rows = [f'Town {n}|"line one\nline; two, {n}"|{n}' for n in range(40)]
+    text = "\n".join(["Town|Note|Sum", *rows, ""]).replace("|", separator)
+    chunks = chunks_of(a_document(text, language="csv"))
+    assert len(chunks) > 8
+    for chunk in chunks:
+        assert chunk.text.startswith(f"Town{separator}Note{separator}Sum\n")
+        assert chunk.text.count('"') % 2 == 0
+        assert not chunk.text.partition("\n")[2].startswith("line")
+
+
+@pytest.mark.parametrize(
+    "above", ["Sales by region\nMade: 2024-01-02\n\n", "Sales by region,,,\n", "# Sales, 2024\n", ""]
+)
+@pytest.mark.parametrize("head", ["Region,Month,Units,Note", ",Month,Units,Note", '"Region",Month,Units,Note,'])
+def test_the_columns_of_csv_are_named_below_its_title(above: str, head: str) -> None:
+    """ING-36: by the first record that has as many cells as most."""
+    rows = "".join(f"North {n},2024-01,{n},some more words\n" for n in range(40))
+    first, *others = chunks_of(a_document(f"{above}{head}\n{rows}", language="csv"))
+    assert first.text.startswith(f"{above}{head}\n")
+    assert len(others) > 5
+    assert all(chunk.text.startswith(f"{head}\nNorth") for chunk in others)
+
+
+def test_a_quotation_mark_that_nothing_closes_swallows_no_table() -> None:
+    """ING-36, ING-3: then lines are records; without rows that are alike, the first names the columns."""
+    rows = "".join(f'Pipe {n},"{n} inch,some more words\n' for n in range(1, 6_000, 2))
+    chunks = chunks_of(a_document(f"Part,Size,Note\n{rows}", language="csv"))
+    assert all(chunk.text.startswith("Part,Size,Note\nPipe") for chunk in chunks)
+    assert chunks_of(a_document("", language="csv")) == []
+    lone = chunks_of(a_document("Name\n" + "one two three\n" * 40, language="csv"))
+    assert all(chunk.text.startswith("Name\none two three") for chunk in lone)
+
+
 def test_a_word_longer_than_a_chunk_may_be_is_cut_between_characters() -> None:
     """ING-12: the limit holds; no character is torn."""
     text = "漢" * 300

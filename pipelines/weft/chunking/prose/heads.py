@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import accumulate
 from typing import NamedTuple
 
 from weft.chunking.units.parsed import Head
@@ -15,6 +19,7 @@ GRID = re.compile(rb"\+[-=:+]{2,}\+$")
 HEADER_END = re.compile(rb"\+[=:+]{2,}\+$")
 """The one below its header."""
 
+_LONGEST = 65_536  # bytes of a record of CSV: longer ones come of a quotation mark that nothing closes
 _MOST_ROWS = 5  # lines of a header: where more stand above a rule it is no header's
 _PIPES = re.compile(rb"\|[-+:=| \t]{3,}$")
 _BARE = re.compile(rb":?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+$|-{2,}(?:[ \t]+-{2,})+$")  # between pipes, below columns
@@ -267,17 +272,62 @@ def options_end(lines: Sequence[Line], first: int, after: int) -> int:
     return at
 
 
-def csv_columns(source: bytes, longest: int) -> list[Head]:
-    r"""The first row of a table whose rows are lines: it names the columns. Remarks above it go with it.
+class Record(NamedTuple):
+    """A record of CSV, on one line or several, and how many cells it has up to its last filled one."""
+
+    start: int
+    end: int
+    cells: int
+
+
+def csv_records(source: bytes, separators: str) -> list[Record]:
+    r"""Records of CSV by the separator that gives most of them as many cells.
 
     Examples:
-        >>> [head.text for head in csv_columns(b'"a\nb",c\n1,2\n', 100)]
+        >>> csv_records(b'Birds\n"a\nb";c\n1;2\n', ",;")
+        [Record(start=0, end=6, cells=1), Record(start=6, end=14, cells=2), Record(start=14, end=18, cells=2)]
+    """
+    beginning = source[: source.rfind(b"\n", 0, _LONGEST) + 1] or source[:_LONGEST]
+    alike = {each: _alike(_records(beginning, each)) for each in separators}
+    return _records(source, max(alike, key=lambda each: alike[each]))
+
+
+def csv_columns(records: Sequence[Record], source: bytes) -> list[Head]:
+    r"""The first record that has as many cells as most: it names the columns. What stands above it is no part of it.
+
+    Examples:
+        >>> [head.text for head in csv_columns(csv_records(b'Birds\n"a\nb",c\n1,2\n', ","), b'Birds\n"a\nb",c\n1,2\n')]
         ['"a\nb",c']
     """
-    at, quotes = len(source) - len(source.lstrip()), 0
-    for line in lines_of(source, at, min(len(source), at + longest)):
-        quotes += line.text.count(b'"')
-        remark = line.text.startswith(b"# ") and not any(sign in line.text for sign in (b",", b";", b"\t"))
-        if quotes % 2 == 0 and line.text and not remark:
-            return [Head(line.end, len(source), decoded(source[at : line.end].strip()))]
+    most = _most_cells(records)
+    start, end, _ = next((each for each in records if each.cells >= most), Record(0, 0, 0))
+    return [Head(end, len(source), decoded(source[start:end].strip()))] if 0 < end - start <= _LONGEST else []
+
+
+def _records(source: bytes, separator: str) -> list[Record]:
+    """Records; lines where a quotation mark opens what is too long for a cell."""
+    rows = source.splitlines(keepends=True)
+    ends = [0, *accumulate(map(len, rows))]
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+        reader = csv.reader(map(decoded, rows), delimiter=separator, quoting=quoting)
+        records, first = [], 0
+        with suppress(csv.Error):
+            for row in reader:
+                filled = next((count for count in range(len(row), 0, -1) if row[count - 1].strip()), 0)
+                records.append(Record(ends[first], ends[reader.line_num], filled))
+                first = reader.line_num
+            if quoting == csv.QUOTE_NONE or all(end - start <= _LONGEST for start, end, _ in records):
+                return records
     return []
+
+
+def _most_cells(records: Sequence[Record]) -> int:
+    """How many cells most records have."""
+    counted = Counter(each.cells for each in records if each.cells)
+    return max(counted, key=lambda cells: counted[cells], default=0)
+
+
+def _alike(records: Sequence[Record]) -> float:
+    """The share of records with as many cells as most; of single cells none."""
+    most = _most_cells(records)
+    return sum(each.cells == most for each in records) / len(records) if most > 1 else 0.0

@@ -39,8 +39,12 @@ class _Text(NamedTuple):
     indent: int
 
 
-def layout_windows(text: SizedText, reserved: int = 0, *, prose: bool = True) -> list[tuple[int, int]]:
+def layout_windows(
+    text: SizedText, reserved: int = 0, *, prose: bool = True, begins: Sequence[int] | None = None
+) -> list[tuple[int, int]]:
     """Spans of at most `target` tokens less what is reserved, in order, which together cover everything.
+
+    They begin at places of `begins`, where that is given, unless what stands between two of them is too long.
 
     A last span that adds less than the minimum joins the one before where both fit the maximum; one below the minimum
     shares the end of the one before.
@@ -49,6 +53,7 @@ def layout_windows(text: SizedText, reserved: int = 0, *, prose: bool = True) ->
     budget = sizes.target_tokens - reserved
     room = max(1, budget - min(sizes.min_tokens, sizes.target_tokens // 2))
     places = _places(text.source, long=_LONG * max(1, budget), prose=prose)
+    places = places if begins is None else dict.fromkeys(begins, _Place(_LINE))
     cuts = Cuts.between(0, size, places)
     for cutter in (sentences, lines, strides(max(4, room))):
         cuts = cuts.refined(text, cutter, room)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from operator import itemgetter
 
-from weft.chunking.prose.heads import csv_columns, heads_of_lines
+from weft.chunking.prose.heads import csv_columns, csv_records, heads_of_lines
 from weft.chunking.prose.layout import layout_windows
 from weft.chunking.units.hierarchy import assemble, leading
-from weft.chunking.units.parsed import Head, ParsedUnit
+from weft.chunking.units.parsed import ParsedUnit
 from weft.chunking.units.splitting import (
     ChunkSizes,
     SizedText,
@@ -25,12 +25,8 @@ from weft.domain.chunks import Chunk
 from weft.domain.documents import Document
 
 _WINDOW_LEVEL = 3
-_LONGEST_HEAD = 65_536  # bytes of a header row that are looked at
 _BYTES_PER_TOKEN = 3  # to begin with; each plain window then expects what the one before had
-_FINDERS: Mapping[str | None, Callable[[bytes], list[Head]]] = {
-    None: heads_of_lines,
-    **dict.fromkeys(("csv", "tsv"), partial(csv_columns, longest=_LONGEST_HEAD)),
-}
+_SEPARATORS = {"csv": ",;\t|", "tsv": "\t"}
 _MOST_BYTES_PER_TOKEN = 8  # bounds a window of words that the encoder does not know, which are one token each
 
 
@@ -38,12 +34,14 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     """Windows of whole paragraphs, lines or sentences, as the text is laid out."""
     text = SizedText(document.text, sizes, count_tokens)
     spans = [(0, len(text.source))]
-    find = _FINDERS.get(document.language)
-    heads = [] if find is None else find(text.source)
+    separators = _SEPARATORS.get(document.language or "")
+    records = csv_records(text.source, separators) if separators else None
+    heads = heads_of_lines(text.source) if document.language is None else csv_columns(records or (), text.source)
     above = {head: leading(head.text, sizes.target_tokens // 2, text) for head in heads}
     if not text.fits(*spans[0], sizes.target_tokens):
         reserved = max(map(text.of_context, above.values()), default=0)
-        spans = layout_windows(text, reserved, prose=document.language is None)
+        begins = records and [record.start for record in records]
+        spans = layout_windows(text, reserved, prose=document.language is None, begins=begins)
     units = []
     for unit in _window_units(spans):
         before = bisect_right(heads, unit.start, key=itemgetter(0)) - 1
