@@ -272,7 +272,7 @@ def options_end(lines: Sequence[Line], first: int, after: int) -> int:
     return at
 
 
-class Record(NamedTuple):
+class CsvRecord(NamedTuple):
     """A record of CSV, on one line or several, and how many cells it has up to its last filled one."""
 
     start: int
@@ -280,19 +280,19 @@ class Record(NamedTuple):
     cells: int
 
 
-def csv_records(source: bytes, separators: str) -> list[Record]:
+def csv_records(source: bytes, separators: str) -> list[CsvRecord]:
     r"""Records of CSV by the separator that gives most of them as many cells.
 
     Examples:
         >>> csv_records(b'Birds\n"a\nb";c\n1;2\n', ",;")
-        [Record(start=0, end=6, cells=1), Record(start=6, end=14, cells=2), Record(start=14, end=18, cells=2)]
+        [CsvRecord(start=0, end=6, cells=1), CsvRecord(start=6, end=14, cells=2), CsvRecord(start=14, end=18, cells=2)]
     """
     beginning = source[: source.rfind(b"\n", 0, _LONGEST) + 1] or source[:_LONGEST]
-    alike = {each: _alike(_records(beginning, each)) for each in separators}
-    return _records(source, max(alike, key=lambda each: alike[each]))
+    uniform = {each: _uniformity(_records(beginning, each)) for each in separators}
+    return _records(source, max(uniform, key=lambda each: uniform[each]))
 
 
-def csv_columns(records: Sequence[Record], source: bytes) -> list[Head]:
+def csv_columns(records: Sequence[CsvRecord], source: bytes) -> list[Head]:
     r"""The first record that has as many cells as most: it names the columns. What stands above it is no part of it.
 
     Examples:
@@ -300,11 +300,11 @@ def csv_columns(records: Sequence[Record], source: bytes) -> list[Head]:
         ['"a\nb",c']
     """
     most = _most_cells(records)
-    start, end, _ = next((each for each in records if each.cells >= most), Record(0, 0, 0))
+    start, end, _ = next((each for each in records if each.cells >= most), CsvRecord(0, 0, 0))
     return [Head(end, len(source), decoded(source[start:end].strip()))] if 0 < end - start <= _LONGEST else []
 
 
-def _records(source: bytes, separator: str) -> list[Record]:
+def _records(source: bytes, separator: str) -> list[CsvRecord]:
     """Records; lines where a quotation mark opens what is too long for a cell."""
     rows = source.splitlines(keepends=True)
     ends = [0, *accumulate(map(len, rows))]
@@ -314,20 +314,20 @@ def _records(source: bytes, separator: str) -> list[Record]:
         with suppress(csv.Error):
             for row in reader:
                 filled = next((count for count in range(len(row), 0, -1) if row[count - 1].strip()), 0)
-                records.append(Record(ends[first], ends[reader.line_num], filled))
+                records.append(CsvRecord(ends[first], ends[reader.line_num], filled))
                 first = reader.line_num
             if quoting == csv.QUOTE_NONE or all(end - start <= _LONGEST for start, end, _ in records):
                 return records
     return []
 
 
-def _most_cells(records: Sequence[Record]) -> int:
+def _most_cells(records: Sequence[CsvRecord]) -> int:
     """How many cells most records have."""
     counted = Counter(each.cells for each in records if each.cells)
     return max(counted, key=lambda cells: counted[cells], default=0)
 
 
-def _alike(records: Sequence[Record]) -> float:
+def _uniformity(records: Sequence[CsvRecord]) -> float:
     """The share of records with as many cells as most; of single cells none."""
     most = _most_cells(records)
     return sum(each.cells == most for each in records) / len(records) if most > 1 else 0.0

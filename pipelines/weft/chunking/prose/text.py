@@ -40,7 +40,7 @@ def chunk_text(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     above = {head: leading(head.text, sizes.target_tokens // 2, text) for head in heads}
     if not text.fits(*spans[0], sizes.target_tokens):
         reserved = max(map(text.of_context, above.values()), default=0)
-        begins = records and [record.start for record in records]
+        begins = None if records is None else [record.start for record in records]
         spans = layout_windows(text, reserved, prose=document.language is None, begins=begins)
     units = []
     for unit in _window_units(spans):

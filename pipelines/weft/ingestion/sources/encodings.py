@@ -108,9 +108,9 @@ def _likeliest(data: bytes) -> list[str]:
     alike = [each for each in latin if (each.chaos, each.coherence) == (best.chaos, best.coherence)]
     western = any({_WESTERN, _VIETNAMESE} & {*each.could_be_from_charset} for each in alike)
     encoding = _WESTERN if western else best.encoding
-    told = max(latin, key=lambda each: each.coherence)
-    if told.coherence >= _SURE and len(_HIGH.findall(data)) >= _TELLING:
-        encoding = _OF_LANGUAGE.get(told.language, _WESTERN)
+    surest = max(latin, key=lambda each: each.coherence)
+    if surest.coherence >= _SURE and len(_HIGH.findall(data)) >= _TELLING:
+        encoding = _OF_LANGUAGE.get(surest.language, _WESTERN)
     if encoding in _CENTRAL:
         encoding = _CENTRAL[not _WINDOWS_ONLY.search(data)]
     return [encoding, best.encoding, _WESTERN]
