@@ -293,14 +293,17 @@ def csv_records(source: bytes, separators: str) -> list[CsvRecord]:
 
 
 def csv_columns(records: Sequence[CsvRecord], source: bytes) -> list[Head]:
-    r"""The first record that has as many cells as most: it names the columns. What stands above it is no part of it.
+    r"""The first record that has as many cells as most, or one less: it names the columns, not what stands above it.
 
     Examples:
         >>> [head.text for head in csv_columns(csv_records(b'Birds\n"a\nb",c\n1,2\n', ","), b'Birds\n"a\nb",c\n1,2\n')]
         ['"a\nb",c']
+        >>> [head.text for head in csv_columns(csv_records(b'x,y\na,1,2\nb,3,4\n', ","), b'x,y\na,1,2\nb,3,4\n')]
+        ['x,y']
     """
     most = _most_cells(records)
-    start, end, _ = next((each for each in records if each.cells >= most), CsvRecord(0, 0, 0))
+    least = max(2, most - 1) if most > 1 else most  # rows may have names above which nothing stands, as R writes them
+    start, end, _ = next((each for each in records if each.cells >= least), CsvRecord(0, 0, 0))
     return [Head(end, len(source), decoded(source[start:end].strip()))] if 0 < end - start <= _LONGEST else []
 
 
