@@ -218,11 +218,10 @@ def groups_of(tree: SyntaxTree, items: Sequence[CodeItem], previous: int) -> lis
     return [ItemGroup(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
 
 
-def mark_of(tree: SyntaxTree, group: ItemGroup) -> str:
+def mark_of(source: bytes, first: int) -> str:
     """A name for statements that define none: from their first line, so that edits elsewhere do not move it."""
-    first = group.items[0].start
-    end = tree.source.find(b"\n", first)
-    line = tree.source[first : end if end >= 0 else len(tree.source)]
+    end = source.find(b"\n", first)
+    line = source[first : end if end >= 0 else len(source)]
     return sha256(line.strip()).hexdigest()[:12]
 
 

@@ -197,26 +197,17 @@ LUA = Grammar(
     selves=nodes("self"),
 )
 
-_CREATED = (
-    "create_table create_view create_materialized_view create_index create_function create_trigger "
-    "create_type create_schema create_sequence create_database create_role create_extension"
-)
-SQL = Grammar(
+SQL = Grammar(  # cut without it: see `sql`
     name="sql",
     comments=nodes("comment marginalia"),
-    functions=nodes("create_function"),
-    types={each: each.removeprefix("create_") for each in _CREATED.split()},
-    bodiless=nodes(_CREATED),
-    wrappers={"statement": (ONLY,)},
-    name_fields=fields_of(column="create_index"),
-    named_by=nodes("object_reference identifier"),
+    functions=frozenset(),
+    types={},
     spaces=True,
-    compounds=nodes("statement block transaction"),
-    blocks=nodes("column_definitions function_body block transaction"),
+    compounds=frozenset(),
+    blocks=frozenset(),
     imports=frozenset(),
     binders={},
     bound=frozenset(),
-    opener="",
 )
 
 PROTO = Grammar(

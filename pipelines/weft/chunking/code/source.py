@@ -18,6 +18,7 @@ from tree_sitter import Node, QueryCursor
 from weft.chunking.code.definitions import Definition, definition_of, signature_of
 from weft.chunking.code.grammars import grammar_of
 from weft.chunking.code.items import CodeItem, ItemGroup, groups_of, header_end, items_of, mark_of, preamble_length
+from weft.chunking.code.sql import Statement, statements_of
 from weft.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import assemble, fitted
@@ -270,6 +271,10 @@ def tested_by_name(symbol: str) -> tuple[Link, ...]:
 
 
 _DEEPEST = 3
+_ROUTINES = {"function", "procedure"}
+_HEADER = re.compile(rb"\s*(?:(?:--[^\n]*\n)+|/\*(?!!)(?:[^*]|\*(?!/))*+\*/[ \t\r]*\n)[ \t\r]*\n")  # of a file of SQL
+_ENDED = re.compile(rb";[ \t]*(?:--[^\n]*)?\r?\n")
+_LISTED = re.compile(rb",[ \t]*(?:--[^\n]*)?\r?\n")
 _SPARSE = 64  # bytes per token that no code has: what is longer is looked into without being counted
 _INTERFACES = {"interface", "trait"}
 METHOD_SET = "method_set"
@@ -284,7 +289,7 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     text = SizedText(document.text, sizes, count_tokens)
     tree = SyntaxTree(text.source, grammar)
     outline = _Outline(tree, text)
-    units = joined(text, _bundled(outline.file()))
+    units = joined(text, outline.statements() if grammar.name == "sql" else _bundled(outline.file()))
     return assemble(document, text, units, facts_of(tree, outline.owned, outline.named, outline.tests))
 
 
@@ -339,6 +344,57 @@ class _Outline:
         unit = ParsedUnit(start=0, end=groups[0].start if groups else end, path="preamble", kind="preamble", level=0)
         head = self._fitted(unit, preamble, limit=self.text.sizes.max_tokens)
         return [*head, *self._members(groups, end, _Scope(parents=("preamble",)))]
+
+    def statements(self) -> list[ParsedUnit]:
+        """Units of a whole file of SQL: its statements, those of one line together."""
+        source, end = self.tree.source, len(self.tree.source)
+        header = _HEADER.match(source)
+        floor = header.end() if header is not None else 0
+        groups: list[tuple[int, list[Statement]]] = []
+        for statement in statements_of(source):
+            if groups and statement.start < floor:
+                groups[-1][1].append(statement)
+            else:
+                groups.append((floor, [statement]))
+            floor = self.tree.next_line(statement.end, floor)
+        starts = [*(start for start, _ in groups), end]
+        head = ParsedUnit(start=0, end=starts[0], path="preamble", kind="preamble", level=0)
+        units = self._fitted(head, (), limit=self.text.sizes.max_tokens) if starts[0] else []
+        for (start, group), stop in zip(groups, starts[1:], strict=True):
+            units += self._statement(group, start, stop, ("preamble",) if starts[0] else ())
+        return units
+
+    def _statement(
+        self, group: Sequence[Statement], start: int, stop: int, parents: tuple[str, ...]
+    ) -> list[ParsedUnit]:
+        source, main = self.tree.source, next((each for each in group if each.name), group[0])
+        self.named += [(each.place, each.name.rpartition(".")[2]) for each in group if each.name]
+        routine, tested = main.kind in _ROUTINES, tested_by_name(main.name)
+        if routine and tested:
+            self.tests.append((start, stop))
+        of = main.kind if routine or not main.signature else "type"
+        unit = ParsedUnit(
+            start=start,
+            end=stop,
+            path=f"{of}:{main.name or mark_of(source, main.start)}",
+            kind=main.kind,
+            level=2 if routine else 1,
+            parents=parents,
+            part_context=main.signature,
+            part_kind="fields" if of == "type" else "block" if routine else main.kind,
+            symbol=main.name or None,
+            signature=main.signature or None,
+            bundle_path=f"type:{main.table}" if main.table else f"type:{main.name}" if of == "type" else None,
+            links=tested if routine else (),
+            further_symbols=tuple(each.name for each in group if each.name and each is not main),
+        )
+
+        def cuts() -> Cuts:
+            lines = [match.end() for match in _ENDED.finditer(source, start, stop)]
+            listed = [match.end() for match in _LISTED.finditer(source, start, stop)]
+            return self._cuts(unit, lines, (), [*listed, *(each.start for each in group)])
+
+        return fitted(self.text, unit, cuts, limit=self.text.sizes.max_tokens)
 
     def _members(self, groups: Sequence[ItemGroup], end: int, scope: _Scope) -> list[ParsedUnit]:
         units: list[ParsedUnit] = []
@@ -441,6 +497,7 @@ class _Outline:
         spans = ((node.start_byte, node.end_byte) for node in nodes)
         self.tests += [span for span in spans if tree.is_test(*span)]
         owner = scope.qualified(*group.space.names, group.space.owner)
+        own = names[0] if names else mark_of(tree.source, group.items[0].start)
         member = bool(scope.symbol or group.space.owner)
         binding = all(pairs or tree.is_docstring(node) for pairs, node in zip(bound, nodes, strict=True))
         kind = "fields" if member else "constants" if names and binding else "code"
@@ -448,7 +505,7 @@ class _Outline:
         unit = ParsedUnit(
             start=group.start,
             end=stop,
-            path=f"{kind}:{'.'.join(filter(None, (owner, names[0] if names else mark_of(tree, group))))}",
+            path=f"{kind}:{'.'.join(filter(None, (owner, own)))}",
             kind=kind,
             level=scope.level,
             parents=scope.parents,
