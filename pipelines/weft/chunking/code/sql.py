@@ -1,8 +1,8 @@
 """Statements of SQL by its lexical rules, which its dialects share; no grammar knows them all (ING-32).
 
-A statement ends at a semicolon outside of quotes, comments, bodies between dollar signs, and what BEGIN or CASE open and
-END closes; at the mark that MySQL's DELIMITER sets; at a line of GO or of a slash. A routine runs to the next such line
-where there is one. A quote that nothing closes runs to the end of the file.
+A statement ends at a semicolon that stands in no quotes, no comment, no body between dollar signs, and not between BEGIN
+or CASE and END. It ends at the mark that MySQL's DELIMITER sets, and at a line of GO or of a slash: where one follows,
+a routine runs up to it. A quote that nothing closes runs to the end of the file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _TOKENS = [
         |^[ \t]*(?P<delimiter>DELIMITER[ \t]+(?P<mark>\S+)[^\n]*)
         |(?P<line>^[ \t]*(?:GO(?:[ \t]+\d+)?|/)[ \t;]*\r?$|^\\[^\n]*
             |FROM\s+STDIN\b[^;\n]*;[^\n]*\n(?:.*?^\\\.[^\n]*|.*))
-        |(?P<open>BEGIN(?!\s*(?:[;,)=<>]|(?:TRAN|TRANSACTION|WORK|ISOLATION|READ|DEFERRED|IMMEDIATE|EXCLUSIVE|FROM)\b))
-            |CASE)\b
+        |(?P<open>BEGIN(?!\s*(?:[;,)=<>]|(?:TRAN|TRANSACTION|WORK|ISOLATION|READ|DEFERRED|IMMEDIATE|EXCLUSIVE|FROM
+            |IS|IN|AS|AND|OR|BETWEEN)\b))|CASE)\b
         |(?P<inner>END[ \t]+(?:IF|LOOP|WHILE|REPEAT|FOR)\b)|(?P<close>END(?:[ \t]+CASE)?\b)
         |(?P<word>[\w.@\#:]+)|(?P<sign>\S)"""
         % escaped,
