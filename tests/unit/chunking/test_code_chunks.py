@@ -155,6 +155,7 @@ UNITS = {
         (2, "function", "add_book"),
         (1, "trigger", "shelf_added"),
         (1, "code", None),
+        (1, "code", None),
     ],
     "proto": [
         (0, "preamble", None),

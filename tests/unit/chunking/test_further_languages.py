@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.cut_code import chunks_of, links_of
+from weft.chunking.code.sql import statements_of
 from weft.domain.links import LinkKind
 
 
@@ -118,3 +119,95 @@ def test_further_languages_have_calls(language: str) -> None:
 def test_further_languages_have_imports(language: str) -> None:
     """ING-32, ING-14: modules and files."""
     assert IMPORTED[language] in {t for chunk in chunks_of(language) for t in links_of(chunk, LinkKind.IMPORTS)}
+
+
+BODY = "  UPDATE shelf SET name = 'it''s; full' WHERE id = 1;\n"
+POSTGRESQL = f"""-- Adds loans.
+
+BEGIN;
+CREATE TABLE IF NOT EXISTS shop."loan" (id int, begin date, path text DEFAULT 'C:\\');
+-- Refuses; always.
+CREATE FUNCTION shop.refuse() RETURNS trigger AS $body$
+BEGIN
+  RAISE EXCEPTION 'loans are; append-only';
+END;
+$body$ LANGUAGE plpgsql;
+/* Closes /* nested; */ a month. */
+CREATE PROCEDURE shop.close(m date) LANGUAGE SQL BEGIN ATOMIC
+{BODY}END;
+DO $$ BEGIN CREATE ROLE auditor; END $$;
+ALTER TABLE ONLY shop.loan ADD PRIMARY KEY (id);
+COPY shop.loan (id) FROM stdin;
+1	O'Brien; Pat
+\\.
+CREATE INDEX loan_begin ON shop.loan (begin) WHERE begin IS NOT NULL;
+COMMIT;
+"""
+MYSQL = f"""CREATE TABLE `loan` (`id` int, `note` text DEFAULT 'it\\'s; \\'so\\', yes');
+DELIMITER ;;
+/*!50003 CREATE*/ /*!50017 DEFINER=`a`@`b`*/ /*!50003 TRIGGER `loan_made` BEFORE INSERT ON `loan` FOR EACH ROW BEGIN
+{BODY}END */;;
+CREATE PROCEDURE done(IN m int) IF m THEN
+{BODY}END IF;;
+DELIMITER ;
+CREATE VIEW open_loan AS SELECT * FROM loan;
+"""
+SQL_SERVER = f"""CREATE OR ALTER PROCEDURE [dbo].[Close Month] @m DATE AS
+{BODY}{BODY}GO
+ALTER FUNCTION dbo.Twice(@a INT) RETURNS INT AS BEGIN RETURN @a * 2; END
+GO
+CREATE TABLE dbo.Loan (id INT)
+GO
+"""
+QUERIES = (
+    "-- name: GetLoan :one\nSELECT * FROM loan WHERE id = $1;\n\n-- The name: of none\nSELECT 1;\nSELECT 2; SELECT 3;\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        (
+            POSTGRESQL,
+            "preamble:1 code:3 table:4=shop.loan function:5=shop.refuse procedure:11=shop.close code:15 code:16 code:17 "
+            "index:20=loan_begin code:21",
+        ),
+        (MYSQL, "table:1=loan trigger:2=loan_made procedure:6=done view:10=open_loan"),
+        (SQL_SERVER, "procedure:1=dbo.Close Month function:5=dbo.Twice table:7=dbo.Loan"),
+        (
+            "CREATE PACKAGE BODY pay IS n INT;\nBEGIN n := 1; END;\n/\nCREATE VIEW v AS SELECT 1;",
+            "package_body:1=pay view:4=v",
+        ),
+        (QUERIES, "query:1=GetLoan code:4 code:6"),
+    ],
+)
+def test_every_statement_of_sql_is_a_unit(text: str, units: str) -> None:
+    """ING-32: in a transaction, in all dialects, with bodies that hold statements and with the comments above it."""
+    chunks = chunks_of("sql", text)
+    found = [f"{chunk.kind}:{chunk.start_line}{'=' * bool(chunk.symbol)}{chunk.symbol or ''}" for chunk in chunks]
+    assert " ".join(found) == units
+    assert "".join(text.encode()[chunk.start_byte : chunk.end_byte].decode() for chunk in chunks) == text
+
+
+def test_what_changes_a_table_belongs_to_it() -> None:
+    """ING-32, ING-14: ALTER TABLE and COMMENT ON TABLE define nothing."""
+    chunks = chunks_of("sql", POSTGRESQL)
+    table = next(chunk for chunk in chunks if chunk.symbol == "shop.loan")
+    assert [chunk.text[:11] for chunk in chunks if chunk.bundle == table.chunk_id] == ["ALTER TABLE"]
+
+
+def test_a_long_body_of_sql_is_cut_between_its_statements() -> None:
+    """ING-32, ING-11: and a long table between its columns."""
+    body = "".join(f"  INSERT INTO shelf (id, name)\n    VALUES ({n}, 'a');\n" for n in range(60))
+    table = "".join(f"  column_{n} text,\n" for n in range(120))
+    text = f"CREATE FUNCTION f() RETURNS int AS $$\nBEGIN\n{body}END $$;\nCREATE TABLE t (\n{table}  id int);\n"
+    chunks = chunks_of("sql", text)
+    cut = [chunk for chunk in chunks if chunk.completeness < 1]
+    assert {chunk.symbol for chunk in cut} == {"f", "t"}
+    assert all(text.encode()[: chunk.end_byte].endswith((b";\n", b",\n", b");\n")) for chunk in cut)
+
+
+def test_a_quote_that_nothing_closes_takes_no_quadratic_time() -> None:
+    """ING-32: nor do comments, bodies and delimiters."""
+    for piece in ("`\\", "'\\", "/*", "/* /* */ ", "BEGIN ", "CREATE */*/ ", "\nDELIMITER x\n", "$a$b"):
+        assert len(list(statements_of((piece * 20_000).encode()))) < 3

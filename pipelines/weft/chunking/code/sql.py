@@ -1,7 +1,7 @@
 """Statements of SQL by its lexical rules, which its dialects share; no grammar knows them all (ING-32).
 
-A statement ends at a semicolon that stands in no quotes, no comment, no body between dollar signs, and not between BEGIN
-or CASE and END. It ends at the mark that MySQL's DELIMITER sets, and at a line of GO or of a slash: where one follows,
+A statement ends at a semicolon that stands in no quotes, no comment, no body between dollar signs, and not between
+BEGIN or CASE and END. It ends at the mark that MySQL's DELIMITER sets, and at a line of GO or of a slash: where one follows,
 a routine runs up to it. A quote that nothing closes runs to the end of the file.
 """
 
@@ -13,7 +13,10 @@ from dataclasses import dataclass
 
 from weft.chunking.units.splitting import decoded
 
-_ESCAPED = (rb"\\(?P=quote)(?=\w)|\\(?!(?P=quote)\w)", rb"\\.")  # whether a file of MySQL, where \ always escapes
+_ESCAPED = (
+    rb"\\(?P=quote)(?=\w)|\\(?!(?P=quote)\w)",
+    rb"\\.?",
+)  # by whether a file is of MySQL, where \ always escapes
 _TOKENS = [
     re.compile(
         rb"""(?P<comment>--[^\n]*|^[ \t]*\#(?=\s)[^\n]*
