@@ -169,8 +169,8 @@ QUERIES = (
     [
         (
             POSTGRESQL,
-            "preamble:1 code:3 table:4=shop.loan function:5=shop.refuse procedure:11=shop.close code:15 code:16 code:17 "
-            "index:20=loan_begin code:21",
+            "preamble:1 code:3 table:4=shop.loan function:5=shop.refuse procedure:11=shop.close code:15 code:16 "
+            "code:17 index:20=loan_begin code:21",
         ),
         (MYSQL, "table:1=loan trigger:2=loan_made procedure:6=done view:10=open_loan"),
         (SQL_SERVER, "procedure:1=dbo.Close Month function:5=dbo.Twice table:7=dbo.Loan"),
@@ -199,7 +199,7 @@ def test_what_changes_a_table_belongs_to_it() -> None:
 def test_a_long_body_of_sql_is_cut_between_its_statements() -> None:
     """ING-32, ING-11: and a long table between its columns."""
     body = "".join(f"  INSERT INTO shelf (id, name)\n    VALUES ({n}, 'a');\n" for n in range(60))
-    table = "".join(f"  column_{n} text,\n" for n in range(120))
+    table = "".join(f"  column_{n} text,\n" for n in range(240))
     text = f"CREATE FUNCTION f() RETURNS int AS $$\nBEGIN\n{body}END $$;\nCREATE TABLE t (\n{table}  id int);\n"
     chunks = chunks_of("sql", text)
     cut = [chunk for chunk in chunks if chunk.completeness < 1]

@@ -1,8 +1,8 @@
 """Statements of SQL by its lexical rules, which its dialects share; no grammar knows them all (ING-32).
 
 A statement ends at a semicolon that stands in no quotes, no comment, no body between dollar signs, and not between
-BEGIN or CASE and END. It ends at the mark that MySQL's DELIMITER sets, and at a line of GO or of a slash: where one follows,
-a routine runs up to it. A quote that nothing closes runs to the end of the file.
+BEGIN or CASE and END. It ends at the mark that MySQL's DELIMITER sets, and at a line of GO or of a slash: where one
+follows, a routine runs up to it. A quote that nothing closes runs to the end of the file.
 """
 
 from __future__ import annotations
