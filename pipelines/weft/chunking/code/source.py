@@ -18,7 +18,7 @@ from tree_sitter import Node, QueryCursor
 from weft.chunking.code.definitions import Definition, definition_of, signature_of
 from weft.chunking.code.grammars import grammar_of
 from weft.chunking.code.items import CodeItem, ItemGroup, groups_of, header_end, items_of, mark_of, preamble_length
-from weft.chunking.code.sql import Statement, statements_of
+from weft.chunking.code.sql import SqlStatement, statements_of
 from weft.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import assemble, fitted
@@ -350,7 +350,7 @@ class _Outline:
         source, end = self.tree.source, len(self.tree.source)
         header = _HEADER.match(source)
         floor = header.end() if header is not None else 0
-        groups: list[tuple[int, list[Statement]]] = []
+        groups: list[tuple[int, list[SqlStatement]]] = []
         for statement in statements_of(source):
             if groups and statement.start < floor:
                 groups[-1][1].append(statement)
@@ -365,7 +365,7 @@ class _Outline:
         return units
 
     def _statement(
-        self, group: Sequence[Statement], start: int, stop: int, parents: tuple[str, ...]
+        self, group: Sequence[SqlStatement], start: int, stop: int, parents: tuple[str, ...]
     ) -> list[ParsedUnit]:
         source, main = self.tree.source, next((each for each in group if each.name), group[0])
         self.named += [(each.place, each.name.rpartition(".")[2]) for each in group if each.name]

@@ -64,7 +64,7 @@ _LONGEST_SIGNATURE = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """A statement, and what it defines."""
 
     start: int
@@ -76,7 +76,7 @@ class Statement:
     table: str = ""  # what it changes, where it defines nothing
 
 
-def statements_of(source: bytes) -> Iterator[Statement]:
+def statements_of(source: bytes) -> Iterator[SqlStatement]:
     r"""The statements of a source in order; comments and DELIMITER lines stand between them.
 
     Examples:
@@ -139,7 +139,7 @@ def _is_routine(source: bytes, start: int) -> bool:
     return match is not None and match["routine"] is not None
 
 
-def _statement(source: bytes, before: int, start: int, end: int) -> Statement:
+def _statement(source: bytes, before: int, start: int, end: int) -> SqlStatement:
     hidden = re.match(_BLANK, source[start:end])
     at = start + (hidden.end() if hidden is not None else 0)
     if (match := _DEFINES.match(source, at, end)) is not None:
@@ -148,11 +148,11 @@ def _statement(source: bytes, before: int, start: int, end: int) -> Statement:
         head = decoded(_REMARK.sub(b"", source[start : body.start() if body is not None else end]))
         signature = " ".join(_HIDING.sub(" ", head).split())[:_LONGEST_SIGNATURE]
         kind = "procedure" if kind == "proc" else kind
-        return Statement(start, end, kind, _plain(match["name"]), match.start("name"), signature)
+        return SqlStatement(start, end, kind, _plain(match["name"]), match.start("name"), signature)
     if (match := _CALLED.search(source, before, start)) is not None:
-        return Statement(start, end, "query", decoded(match["name"]), match.start("name"))
+        return SqlStatement(start, end, "query", decoded(match["name"]), match.start("name"))
     altered = _ALTERS.match(source, at, end)
-    return Statement(start, end, table=_plain(altered["name"]) if altered is not None else "")
+    return SqlStatement(start, end, table=_plain(altered["name"]) if altered is not None else "")
 
 
 def _plain(name: bytes) -> str:
