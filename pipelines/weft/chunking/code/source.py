@@ -289,8 +289,11 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
     text = SizedText(document.text, sizes, count_tokens)
     tree = SyntaxTree(text.source, grammar)
     outline = _Outline(tree, text)
-    units = joined(text, outline.statements() if grammar.name == "sql" else _bundled(outline.file()))
-    return assemble(document, text, units, facts_of(tree, outline.owned, outline.named, outline.tests))
+    is_sql = grammar.name == "sql"
+    units = joined(text, outline.statements() if is_sql else _bundled(outline.file()))
+    facts = facts_of(tree, outline.owned, outline.named, outline.tests)
+    # Statements are found without the tree: its errors say nothing of them.
+    return assemble(document, text, units, replace(facts, errors=()) if is_sql else facts)
 
 
 def _bundled(units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
