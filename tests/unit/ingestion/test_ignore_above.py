@@ -60,15 +60,34 @@ def test_ignore_files_above_a_source_hold_as_git_has_it(tree: Path, settings: In
     assert names_in(tree.parent / "link", settings) == wanted
 
 
-def test_a_source_that_is_ignored_itself_is_read(tree: Path, settings: IngestSettings) -> None:
-    """ING-1: who names it means it; its own rules hold."""
+@pytest.mark.parametrize("rule", ["/data/", "data/in/", "/data/in/", "data/*", "data/[i]n/", "in"])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_source_that_is_ignored_itself_is_read(
+    tree: Path, settings: IngestSettings, rule: str, *, tracked: bool
+) -> None:
+    """ING-40: who names it means it, whichever rule excludes it; rules for what lies below it hold, and its own."""
     a_repository(tree)
-    write(tree / ".gitignore", "data/\n*.txt\n")
+    write(tree / ".gitignore", f"{rule}\n*.txt\n")
     write(tree / "data" / "in" / ".gitignore", "*.log\n")
-    for name in ("a.txt", "a.log"):
+    for name in ("a.md", "a.txt", "a.log", "b.md"):
         write(tree / "data" / "in" / name)
-    assert names_in(tree / "data" / "in", settings) == {"in/a.txt"}
+    if tracked:
+        subprocess.run(["git", "add", "--force", "data/in/b.md"], cwd=tree, check=True)
+    assert names_in(tree / "data" / "in", settings) == {"in/a.md", "in/b.md"}
     assert names_in(tree / "data" / "in" / "a.log", settings) == {"in/a.log"}
+
+
+@pytest.mark.parametrize("rule", ["*", "data/**"])
+def test_a_source_of_which_a_rule_above_excludes_all_is_read_by_its_own_rules(
+    tree: Path, settings: IngestSettings, rule: str
+) -> None:
+    """ING-40: a rule that excludes the folder with all that it may ever hold is overridden as a whole."""
+    a_repository(tree)
+    write(tree / ".gitignore", f"{rule}\n")
+    write(tree / "data" / "in" / ".gitignore", "*.log\n")
+    for name in ("a.md", "a.log"):
+        write(tree / "data" / "in" / name)
+    assert names_in(tree / "data" / "in", settings) == {"in/a.md"}
 
 
 def a_link(path: Path) -> None:

@@ -26,6 +26,7 @@ _INDEX_BYTES = 1 << 27  # about a million files
 _SHARED = 4  # second parts of an index that are looked at
 _LIST = ("ls-files", "-z", "--exclude-standard")
 _NAMED = ("--includes", "-z", "--type=path", "--get", "core.excludesFile")
+_ANY = "z-never-named"  # a file that no rule means by its name
 _SETTING = re.compile(rb'(?im)^\s*(objectformat|ignorecase|excludesfile)\s*=\s*"?([^"\n]*?)"?\s*$')
 
 
@@ -47,7 +48,8 @@ class ProjectFiles(Protocol):
 def files_of(repository: Repository | None, folder: Path) -> ProjectFiles:
     """What git says about a folder, which lies in the repository if there is one; rules alone where it says nothing.
 
-    The rules above a folder hold, unless they exclude the folder itself: who names it means it.
+    The rules above a folder hold for what lies below it; those that exclude the folder itself do not: who names it
+    means it.
     """
     if shutil.which("git") is not None:
         with tempfile.TemporaryDirectory(prefix="weft-git-") as own:
@@ -107,17 +109,23 @@ class _Listing:
 
     def _listed(self, top: Path) -> ProjectFiles | None:
         tracked: list[bytes] | None = []
+        named: tuple[str, ...] = ()
         if self._folder != top and self._is_excluded(top):
-            tracked, top = self._ask(top, "ls-files", "-z", "-c"), self._folder
-            self._index.unlink(missing_ok=True)
-        wanted, ignored = self._ask(top, *_LIST, "-co"), self._ask(top, *_LIST, "-oi", "--directory")
+            way = self._folder.relative_to(top).parts
+            named = tuple(f"--exclude=!/{_literal('/'.join(way[:depth]))}/" for depth in range(1, len(way) + 1))
+            if TreeRules(top).leaves_out((*way, _ANY), is_folder=False):  # a rule such as `*` is not about a few below
+                tracked, top, named = self._ask(top, "ls-files", "-z", "-c"), self._folder, ()
+                self._index.unlink(missing_ok=True)
+        wanted = self._ask(top, *_LIST, *named, "-co")
+        ignored = self._ask(top, *_LIST, *named, "-oi", "--directory")
         if wanted is None or ignored is None or tracked is None:
             return None
         return _ByGit([*wanted, *tracked], ignored)
 
     def _is_excluded(self, top: Path) -> bool:
         way = os.fspath(self._folder.relative_to(top))
-        return bool(self._ask(top, "check-ignore", "-z", "--no-index", "--", way, cwd=top))
+        asked = ("--no-literal-pathspecs", "check-ignore", "--quiet", "--no-index", "--", f"./{way}")
+        return self._ask(top, *asked, cwd=top) is not None
 
     def _ask(self, top: Path, *arguments: str, cwd: Path | None = None) -> list[bytes] | None:
         tree = {"GIT_WORK_TREE": str(top)}
@@ -142,6 +150,10 @@ class _Listing:
             if named:
                 return named[-1]
         return b""
+
+
+def _literal(way: str) -> str:
+    return re.sub(r"([\\*?\[])", r"\\\1", way)
 
 
 def _settings_in(config: Path) -> dict[bytes, bytes]:
