@@ -265,6 +265,7 @@ _PROSE: Mapping[str, Callable[[str, str], FileKind]] = {
 BAD_SIDECAR = "bad_sidecar"
 BAD_FRONT_MATTER = "bad_front_matter"
 PRIVATE_KEY = "private_key"
+ACCESS_TOKEN = "access_token"  # noqa: S105  no password
 DECODED = "decoded"
 """Noted of a file that is not UTF-8."""
 
@@ -274,8 +275,13 @@ MOST_FORMAT_BYTES = 1_000_000_000
 FLOOD = "flood"
 """Noted of a file of which one short piece stands for all (`floods`)."""
 
+_KEY_SUFFIX = ".pem"  # of files that are read as a whole: a key may follow many certificates
 _PRIVATE_KEY = re.compile(r"^-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", re.MULTILINE)
-_KEY_SUFFIX = ".pem"  # of files where a key may follow certificates; elsewhere one that is quoted is no secret
+_KEY_AS_VALUE = re.compile(rf"(?:^[ \t]*|[\"']){_PRIVATE_KEY.pattern[1:]}", re.MULTILINE)
+_TOKEN = re.compile(
+    r"^[^\s#;]*(?:_auth|authToken|_password)[\"']?\s*[=:]\s*(?![\"']?\$\{?\w)\S", re.MULTILINE | re.IGNORECASE
+)
+_OF_PACKAGES = frozenset({".npmrc", ".yarnrc.yml"})  # settings which may hold a token
 _LONE_RETURN = re.compile(r"\r(?!\n)")  # ends a line, too; as a line feed it takes as many bytes
 
 
@@ -294,14 +300,15 @@ def read_file(
         yield error.rejection(item.uri)
         return
     text = _LONE_RETURN.sub("\n", text)
-    if settings.secret_files and _holds_private_key(item.path[-1], text):
-        detail = "expected no private key, found one; ingest.secret_files=[] indexes such files"
-        yield Rejection(item.uri, PRIVATE_KEY, detail)
+    kind = _OF_MARKDOWN if form else kind_of(item.path[-1], text)
+    secret = _secret_in(item.path[-1], text, kind.content_type) if settings.secret_files else None
+    if secret is not None:
+        detail = f"expected no {secret.replace('_', ' ')}, found one; ingest.secret_files=[] indexes such files"
+        yield Rejection(item.uri, secret, detail)
         return
     if encoding is not None:
         yield Rejection(item.uri, DECODED, f"read as {encoding}")
     commit = item.commit if item.commit is not None and item.commit.is_of(data) else None
-    kind = _OF_MARKDOWN if form else kind_of(item.path[-1], text)
     flood = None if form else flood_of(item.path[-1], text, kind.content_type, kind.language)
     if flood is not None:
         yield Rejection(item.uri, FLOOD, f"{flood}, {len(text):,} characters: one short piece stands for it")
@@ -484,6 +491,14 @@ def _paper(document: Document) -> Document:
     )
 
 
-def _holds_private_key(name: str, text: str) -> bool:
-    within = _PRIVATE_KEY.search(text) if name.endswith(_KEY_SUFFIX) else _PRIVATE_KEY.match(text.lstrip())
-    return within is not None
+def _secret_in(name: str, text: str, content_type: ContentType) -> str | None:
+    """What a file holds that is to stay secret; code, documentation and conversations may quote a key further down."""
+    if name in _OF_PACKAGES and _TOKEN.search(text):
+        return ACCESS_TOKEN
+    head = text if name.endswith(_KEY_SUFFIX) else text[:_LOOKED_AT]
+    within = _PRIVATE_KEY.match(head.lstrip())
+    if content_type is ContentType.TEXT:
+        within = within or _PRIVATE_KEY.search(head)
+    elif content_type is ContentType.CONFIGURATION:
+        within = within or _KEY_AS_VALUE.search(head)
+    return None if within is None else PRIVATE_KEY
