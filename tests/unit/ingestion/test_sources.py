@@ -16,7 +16,8 @@ from weft.domain.errors import SourceError
 from weft.ingestion.git.safe_files import MAX_DEPTH
 from weft.ingestion.settings import IngestSettings
 from weft.ingestion.sources.items import FileItem
-from weft.ingestion.sources.sources import list_items, read_item, read_source
+from weft.ingestion.sources.sources import list_items, list_source, read_item, read_source
+from weft.ingestion.sources.tree import SkipReason
 from weft.settings import load_settings
 
 
@@ -316,3 +317,48 @@ def test_the_store_is_no_source(tree: Path, tmp_path: Path, settings: IngestSett
     for other in (None, tmp_path / "elsewhere", tmp_path, tree):
         uris = [item.uri for item in list_items(tree, settings, store=other) if isinstance(item, FileItem)]
         assert uris == ["tree/a.md", "tree/kept/generations/manifest.json"]
+
+
+KEY = "-----BEGIN PRIVATE KEY-----\nMIIEv\n-----END PRIVATE KEY-----\n"
+SECRET_FILES = [".env", ".env.local", "prod.env", ".envrc", "env.local", ".aws/credentials", ".pypirc", ".my.cnf"]
+SECRET_FILES += [".docker/config.json", ".kube/config", "terraform.tfvars", "terraform.tfstate", "in/.aws/credentials"]
+
+
+def test_files_of_passwords_are_left_out_by_their_names(tree: Path) -> None:
+    """ING-40: counted, and read where they are asked for; examples of them and other settings are read."""
+    for name in [*SECRET_FILES, ".env.example", "example.env", "config.json", "secrets.yaml", "dev.tfvars"]:
+        write(tree / name, "a = 1\n")
+    settings = load_settings(environment={}).ingest
+    listing = list_source(tree, settings)
+    read = {"/".join(item.path) for item in listing.items if isinstance(item, FileItem)}
+    assert read == {".env.example", "example.env", "config.json", "secrets.yaml", "dev.tfvars"}
+    assert listing.left_out == {SkipReason.SECRET: len(SECRET_FILES)}
+    asked = list_source(tree, settings.model_copy(update={"secret_files": ()}))
+    assert (len(asked.items), asked.left_out) == (len(read) + len(SECRET_FILES), {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("account.json", json.dumps({"type": "service_account", "private_key": KEY}), "private_key"),
+        ("values.yaml", "tls:\n  key: |\n" + KEY.replace("-----B", "    -----B"), "private_key"),
+        ("deploy_key", f"# of the bastion\n{KEY}", "private_key"),
+        ("key.py", KEY, "private_key"),
+        (".npmrc", "//registry.example/:_authToken=npm_abc\n", "access_token"),
+        (".yarnrc.yml", 'npmAuthToken: "abc"\n', "access_token"),
+        (".npmrc", "save-exact=true\n//registry.example/:_authToken=${NPM_TOKEN}\n", None),
+        ("test_tls.py", f'KEY = """\n{KEY}"""\n', None),
+        ("tls.md", f"# Keys\n\n```\n{KEY}```\n", None),
+        ("notes.txt", "A key begins with -----BEGIN PRIVATE KEY-----.\n", None),
+    ],
+)
+def test_a_key_in_what_is_neither_code_nor_documentation_is_not_read(
+    tree: Path, name: str, text: str, reason: str | None
+) -> None:
+    """ING-40: a key of JSON or YAML and a token of a package registry are rejected by name, unless asked for."""
+    write(tree / name, text)
+    settings = load_settings(environment={}).ingest
+    (found,) = read_source(tree, settings, domain=None)
+    assert (found.reason if isinstance(found, Rejection) else None) == reason
+    asked = read_source(tree, settings.model_copy(update={"secret_files": ()}), domain=None)
+    assert any(isinstance(one, Document) for one in asked)

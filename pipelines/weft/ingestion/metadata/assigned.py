@@ -21,19 +21,19 @@ OLD_AFTER_DAYS = 730.0
 """Days before the newest change in a source after which a conversation is old."""
 
 _HEAD = 4_096  # characters in which a program says that it wrote a file
-_COMMENT = re.compile(  # where a line begins: what stands within a function is about that function
-    r"^(?:/\*.*?(?:\*/|\Z)|<!--.*?(?:-->|\Z)|('{3}|\"{3}).*?(?:\1|\Z)|(?:#|//|--|;|%|'|REM )[^\n]*)",
+_COMMENT = re.compile(  # hardly indented: what stands within a function is about that function
+    r"^(?:/\*.*?(?:\*/|\Z)|<!--.*?(?:-->|\Z)|('{3}|\"{3}).*?(?:\1|\Z)| {0,2}(?:#|//|--|;|%|'|REM )[^\n]*)",
     re.MULTILINE | re.DOTALL,
 )
-_OPENING = re.compile(r"^(?:<!--|/\*+|\"{3}|'{3}|#+|//+|--+|;+|%+|'|REM )?[^\w@<\"'`/#\n]*", re.MULTILINE)
+_OPENING = re.compile(r"^ {0,2}(?:<!--|/\*+|\"{3}|'{3}|#+|//+|--+|;+|%+|'|REM )?[^\w@<\"'`/#\n]*", re.MULTILINE)
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|“[^”]*”|'[^'\n]*'")
 _BY_HAND = r"(?:do not|don['’]t) (?:hand-?)?(?:edit|modify|change)\b"
-_BY = r"generated (?:by|from|using|with)\b"
+_BY_A_PROGRAM = r"(?:auto[- ]?|automatically |machine[- ])generated"
 _SAYS_GENERATED = re.compile(
     r"^(?:[^.!:\n]{1,40}[.!:]\s+)?(?:@generated\b|<auto-?generated\b"
-    r"|this (?:\w+ ){0,2}(?:file|code|class|module|header|source|stub) (?:is |was |has been )?"
-    r"(?:auto[- ]?|automatically |machine[- ])?generated\b|(?:auto[- ]?|automatically )"
-    rf"{_BY}|(?:\w+[- ]){{0,2}}generated\b(?! \w+s\b).{{0,200}}\b{_BY_HAND}"
+    r"|this (?:\w+ ){0,2}(?:file|code|class|module|header|source|stub) (?:is |was |has been )?(?:an? )?"
+    rf"(?:{_BY_A_PROGRAM}|generated)\b|(?:this is )?(?:an? )?{_BY_A_PROGRAM} (?:by|from|using|with|file)\b"
+    rf"|(?:\w+[- ]){{0,2}}generated\b(?! \w+s\b).{{0,200}}\b{_BY_HAND}|(?:\w+ )?code generated from\b"
     r"|(?-i:G)enerated by .{0,60}?\b(?:compiler|cython)\b"
     rf"|{_BY_HAND}(?: this file| manually| by hand| directly)*\s*[.!:;\n-].{{0,200}}\bgenerated\b"
     r"|an? (?:\w+ )?(?:parser|scanner|lexer),? (?:generated|made) by\b|all changes .{0,60}\bwill be lost\b)",

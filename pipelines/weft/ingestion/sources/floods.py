@@ -18,8 +18,8 @@ _LOCK = re.compile(
     r"|.*\.(?:sum|resolved|freeze|(?:md5|sha\d+)(?:sums?)?)|(?:md5|sha\d+)sums?(?:\.txt)?",
     re.IGNORECASE,
 )
-_ARMOUR = re.compile(
-    r"^-----BEGIN (?!PGP SIGNED )([A-Z0-9 ]{1,40})-----.*?(?:^-----END \1-----|\Z)", re.MULTILINE | re.DOTALL
+_ARMOUR = re.compile(  # up to a line of words, such as that of its end
+    r"^-----BEGIN ([A-Z0-9 ]{1,40})-----[ \t\r]*(?:\n(?:[\w-]+: [^\n]*|\S*[ \t\r]*)$)*", re.MULTILINE
 )
 _DRAWN_TEXT = re.compile(r"<(title|desc|text)\b[^<>]{0,300}>(.{0,300}?)</\1>", re.DOTALL | re.IGNORECASE)
 _POINTER = re.compile(r"version https://git-lfs\.github\.com/spec/v\d+\n")
