@@ -94,9 +94,9 @@ def says_generated(text: str, content_type: ContentType) -> bool:
         False
     """
     comments = (_OPENING.sub("", match[0]) for match in _COMMENT.finditer(text[:_HEAD]))
-    found = _SAYS_GENERATED.search(_QUOTED.sub("", "\n".join(comments)))
+    notice = _SAYS_GENERATED.search(_QUOTED.sub("", "\n".join(comments)))
     is_made = content_type in {ContentType.CODE, ContentType.CONFIGURATION}
-    return found is not None and (is_made or "@generated" in found[0])
+    return notice is not None and (is_made or "@generated" in notice[0])
 
 
 def _trust_by_age(document: Document, as_of: float | None, settings: TrustSettings) -> int:
