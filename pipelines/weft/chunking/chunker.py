@@ -64,7 +64,7 @@ def chunk_document(
 ) -> list[Chunk]:
     """Chunks of a document, by its content type.
 
-    Every byte lies in the span of a chunk, unless all are blank: such a document has no chunks.
+    Every byte lies in the span of a chunk, unless all are blank or a page shows none: such a document has no chunks.
     """
     return chunkers[document.content_type](document, sizes, count_tokens)
 

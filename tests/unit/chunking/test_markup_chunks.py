@@ -382,6 +382,57 @@ def test_what_stands_around_the_main_text_is_left_out() -> None:
     assert chunk.text.split() == ["Birds", "Text."]
 
 
+NAVIGATION = "<header>Shop</header><nav>Menu</nav><aside>Ads<article>Ad</article></aside><footer>End</footer>"
+
+
+@pytest.mark.parametrize(
+    ("page", "shown"),
+    [
+        (
+            "<div>We</div><div class='a' role='main'><h1>Birds</h1><div>Text.</div></div><article>Ad</article>",
+            "Birds Text.",
+        ),
+        ("<div>We</div><article><header><h1>Birds</h1></header><aside>Text.</aside></article>", "Birds Text."),
+        (
+            "<p>We</p><article>One.<article>Two.</article></article><p>Or</p><article>Three.</article>",
+            "One. Two. Three.",
+        ),
+        ("<h1>Birds</h1><p>Text.</p><article>A comment.</article>", "Birds Text. A comment."),
+        ("<header><h1>Birds</h1><nav>Menu</nav></header><p>Text.</p><div role=complementary>Ads</div>", "Birds Text."),
+        ("<article>One.<p>Two.", "One. Two."),
+    ],
+)
+def test_the_main_text_of_a_page_without_main(page: str, shown: str) -> None:
+    """ING-31: the element of that role, or articles that hold the title, or all but headers and what stands beside."""
+    (chunk,) = chunks_of(f"<body>{NAVIGATION}{page}</body>", "html")
+    assert chunk.text.split() == shown.split()
+
+
+def test_what_a_page_does_not_show_is_left_out() -> None:
+    """ING-31: nor what asks or hides; tabs in the back, pictures and anchors of headings stay."""
+    page = (
+        '<main><h1>Birds <a id="top" class="a" aria-hidden="true" href="#top">#</a>'
+        '<span class="mw-editsection">[<a href="e">edit</a>]</span></h1><p class="not hidden">Text.</p>'
+        '<div hidden><div>No</div>No</div><p style="color: red; display:none">No</p><dialog>No</dialog>'
+        '<div role="dialog">No</div><i aria-hidden="true">No</i><div role="tabpanel" hidden>Tab.</div>'
+        '<img aria-hidden="true" alt="A formula."><div hidden="until-found">Folded.</div></main>'
+    )
+    (chunk,) = chunks_of(page, "html")
+    assert chunk.text.split() == ["Birds", "Text.", "Tab.", "A", "formula.", "Folded."]
+    assert chunk.anchor == "top"
+
+
+@pytest.mark.parametrize(
+    "body", ["<script>var a = 'b'</script><style>b {}</style>", '<div id="app"></div>', "<!-- a -->"]
+)
+def test_a_page_that_shows_nothing_is_none(body: str) -> None:
+    """ING-31: what programs read of it is no text."""
+    page = (
+        f"<html><head><title>App</title><script>{{}}</script></head><body>{body}<noscript>On</noscript></body></html>"
+    )
+    assert not chunks_of(page, "html")
+
+
 def test_tables_that_lay_out_a_page_hold_sections() -> None:
     """ING-6: a heading in a cell heads what follows; one that names a column does not."""
     page = (

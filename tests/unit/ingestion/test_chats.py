@@ -430,6 +430,71 @@ def test_a_session_without_times_began_when_its_file_says(tmp_path: Path) -> Non
     assert document.modified_at == 1748858400.0
 
 
+@pytest.mark.parametrize(
+    ("subject", "text", "own"),
+    [
+        ("Fwd: Visa", "FYI.\n\n---------- Forwarded message ---------\nFrom: A\n\nOn 3 May.", "FYI. On 3 May."),
+        ("WG: Visa", "FYI.\n\n-----Original Message-----\nFrom: A\n\nOn 3 May.", "FYI. On 3 May."),
+        ("[visa] Fwd: Re: Visa", "\n> Begin forwarded message:\n>\n> From: A\n>\n> On 3 May.", "On 3 May."),
+        ("Visa", "Begin forwarded message:\n\nFrom: A\n\nOn 3 May.", "On 3 May."),
+        ("AW: Visa", "Ja.\n\nVon: A <a@b.c>\nGesendet: Montag\nAn: B\nBetreff: Visa\n\nAlt.", "Ja."),
+        ("RE: Fwd: Visa", "Yes.\n\n*From:* A\n*Sent:* Monday\n*Subject:* Fwd: Visa\n\nOld.", "Yes."),
+        ("Visa", "Name: A\nDay: Monday\nWhat: Visa\n\nPay.", "Name: A\nDay: Monday\nWhat: Visa\n\nPay."),
+        ("Re: Visa", "> On 3 May.", "On 3 May."),
+    ],
+)
+def test_what_is_forwarded_is_kept_and_what_is_answered_is_not(subject: str, text: str, own: str) -> None:
+    """ING-28: a forward is said nowhere else, nor what a message without words of its own quotes."""
+    said = _own(text, Counter(), subject)
+    heads = ("From:", "Begin", "-----")
+    assert [line for line in said.split("\n") if line and not line.startswith(heads)] == [
+        line for line in own.replace(". ", ".\n").split("\n") if line
+    ]
+
+
+def a_mail(number: int, subject: str, text: str, *fields: str) -> str:
+    return "\n".join(
+        (
+            "From x Mon Jan 15 10:00:00 2024",
+            f"From: {number}@x.example",
+            f"Subject: {subject}",
+            f"Message-ID: <{number}@x>",
+            *(fields or ("Content-Type: text/plain",)),
+            f"\n{text}\n\n",
+        )
+    )
+
+
+def test_mails_are_joined_by_what_they_refer_to_or_else_by_subject(tmp_path: Path) -> None:
+    """ING-28: a subject joins replies that refer to nothing; a reply may come before what it answers."""
+    box = (
+        a_mail(1, "Invoice", "Kettle.")
+        + a_mail(2, "Re: Invoice", "Tyres.", "In-Reply-To: <77@me>")
+        + a_mail(3, "AW: Invoice", "Teeth.", "References: <5@x> <99@me>")
+        + a_mail(4, "Re: Invoice", "Paid.")
+        + a_mail(5, "Crowns", "Crowns.")
+        + a_mail(6, "[list] Invoice", "Of a list.")
+    )
+    (tmp_path / "a.mbox").write_text(box)
+    documents, _ = read(tmp_path / "a.mbox")
+    threads = [[text for _, text in spoken(document)] for document in documents.values()]
+    assert threads == [["Kettle.", "Paid."], ["Tyres."], ["Teeth.", "Crowns."], ["Of a list."]]
+
+
+def test_a_page_is_read_where_the_text_beside_it_says_little(tmp_path: Path) -> None:
+    """ING-28: as that a program shows no HTML."""
+    parts = "--b\nContent-Type: text/plain\n\n{}\n--b\nContent-Type: text/html\n\n{}\n--b--"
+    kind = "Content-Type: multipart/alternative; boundary=b"
+    notice, page = "Your program shows no HTML.", "<p>The parade starts at noon on Sunday in the market.</p>"
+    box = a_mail(1, "A", parts.format(notice, page), kind) + a_mail(
+        2, "B", parts.format("It is <b>.", "<p>b</p>"), kind
+    )
+    (tmp_path / "a.mbox").write_text(box)
+    documents, _ = read(tmp_path / "a.mbox")
+    said = [text for document in documents.values() for _, text in spoken(document)]
+    assert said == ["The parade starts at noon on Sunday in the market.", "It is <b>."]
+
+
 def test_messages_by_role_are_turns_of_those_who_speak(tmp_path: Path) -> None:
     """ING-28: as OpenAI's and Anthropic's interfaces take them: instructions are no turns, tools the assistant's."""
     called = {"id": "c", "type": "function", "function": {"name": "weather", "arguments": '{"place": "Lindau"}'}}

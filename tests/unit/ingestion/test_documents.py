@@ -12,6 +12,10 @@ import docx
 import pptx
 import pytest
 import xlsxwriter
+from docx.enum.style import WD_STYLE_TYPE
+from docx.opc.packuri import PackURI
+from docx.opc.part import Part
+from docx.oxml.parser import parse_xml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pptx.util import Inches
@@ -198,6 +202,58 @@ def test_word_keeps_headings_lists_tables_and_code(tmp_path: Path) -> None:
     assert (document.title, document.authors) == ("Pump manual", ("Ann Ibis",))
     assert document.modified_at == datetime(2024, 5, 6, tzinfo=UTC).timestamp()
     assert holding(chunks_of(document), "y = 2").heading_path == ("Pump manual", "Starting", "Stopping")
+
+
+W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
+M = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+OF_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+
+
+def controlled(inner: str) -> str:
+    return f"<w:sdt {W}><w:sdtPr><w:text/></w:sdtPr><w:sdtContent>{inner}</w:sdtContent></w:sdt>"
+
+
+def said(text: str, more: str = "") -> str:
+    return f"<w:p {W} {M}><w:r><w:t>{text}</w:t></w:r>{more}</w:p>"
+
+
+def noted(kind: str) -> str:
+    return f'<w:r><w:{kind}Reference w:id="1"/></w:r>'
+
+
+def a_lease() -> bytes:
+    document = docx.Document()
+    document.styles.add_style("toc 1", WD_STYLE_TYPE.PARAGRAPH)
+    document.add_paragraph("The lease\t1", style="toc 1")
+    heading = document.add_heading("The lease", 1)
+    heading._p.append(parse_xml(noted("endnote").replace("<w:r>", f"<w:r {W}>")))
+    body = document.element.body
+    cells = f"<w:tc>{said('Rent')}</w:tc>" + controlled(f"<w:tc>{said('940')}</w:tc>")
+    row = controlled(f"<w:tr>{cells}</w:tr>")
+    for inner in (
+        said("It is paid", f"{noted('footnote')}{noted('footnote')}<m:oMath><m:r><m:t> a+b</m:t></m:r></m:oMath>"),
+        controlled(said("Harbour Homes is the landlord.") + controlled(f"<w:tbl>{row}</w:tbl>")),
+    ):
+        body.insert(len(body) - 1, parse_xml(inner))
+    document.add_comment(document.add_paragraph("The end.").runs[0], "Is that so?", author="Ann")
+    for kind in ("footnote", "endnote"):
+        xml = f'<w:{kind}s {W}><w:{kind} w:id="0"/><w:{kind} w:id="1">{said(f"By the {kind}.")}</w:{kind}></w:{kind}s>'
+        part = Part(PackURI(f"/word/{kind}s.xml"), "application/xml", xml.encode(), document.part.package)
+        document.part.relate_to(part, f"{OF_OFFICE}/{kind}s")
+    sink = io.BytesIO()
+    document.save(sink)
+    return sink.getvalue()
+
+
+def test_word_keeps_what_stands_in_controls_notes_equations_and_comments(tmp_path: Path) -> None:
+    """ING-31: notes once where they are referred to, below a heading; comments at the end; no table of contents."""
+    document, (note,) = read(tmp_path, "l.docx", a_lease())
+    assert document is not None
+    assert document.text == (
+        "# The lease\n\nBy the endnote.\n\nIt is paid (By the footnote.) a+b\n\nHarbour Homes is the landlord.\n\n"
+        "| Rent | 940 |\n| --- | --- |\n\nThe end.\n\n# Comments\n\nAnn: Is that so?\n"
+    )
+    assert note.detail == "lines of contents: 1"
 
 
 def test_a_slide_is_a_section_with_its_notes(tmp_path: Path) -> None:

@@ -167,11 +167,23 @@ _ATTRIBUTE = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-_HIDDEN = frozenset(
-    {"button", "footer", "script", "style", "template", "nav", "svg", "noscript", "title", "iframe", "object", "select"}
-)
-_NO_TEXT = re.compile(rb"\brole\s*=\s*[\"']?(?:navigation|banner|contentinfo|search)\b", re.IGNORECASE)
+_HIDDEN_NAMES = "button dialog footer iframe nav noscript object script select style svg template title"
+_HIDDEN = frozenset(_HIDDEN_NAMES.split())
+_NO_TEXT = re.compile(rb"\brole\s*=\s*[\"']?(?:navigation|banner|contentinfo|search|(?:alert)?dialog)\b", re.IGNORECASE)
+_BESIDE = re.compile(rb"\brole\s*=\s*[\"']?complementary\b", re.IGNORECASE)
+_NEVER_HIDDEN = "html body area br col embed hr img input link meta source wbr"  # a page, and what holds nothing
+_SHOWN = frozenset(_NEVER_HIDDEN.split())
+_MAY_HIDE = re.compile(rb"hidden|display", re.IGNORECASE)
+_ANY_ATTRIBUTE = re.compile(rb"([^\s=\"'/]+)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_NO_DISPLAY = re.compile(rb"\bdisplay\s*:\s*none\b")
 _MAIN = re.compile(rb"<main\b[^<>]{0,500}>(?P<text>.*)</main\s*>", re.DOTALL | re.IGNORECASE)
+_IS_MAIN = rb"[^<>]{0,500}\brole\s*=\s*[\"']?main\b"
+_PLACE = re.compile(
+    rb"(?P<comment><!--)|<(?P<name>(?:article|aside|dialog|footer|h1|header|nav|noscript|script|style|template)\b"
+    rb"|[a-z]\w{0,60}(?=" + _IS_MAIN + rb"))(?P<main>" + _IS_MAIN + rb")?[^<>]*>",
+    re.IGNORECASE,
+)
+_TITLED = re.compile(rb"<h[1-6]\b", re.IGNORECASE)
 _ALT = re.compile(r"\balt\s*=\s*([\"'])([^\"'<>]*?[^\s\"'<>][^\"'<>]*)\1", re.IGNORECASE)
 _RAW = frozenset({b"script", b"style", b"title", b"iframe", b"noscript"})  # what stands in them is no element
 _BULLET = "li"
@@ -232,14 +244,13 @@ class _OfDocbook:
         return _LIKE.get(name, "span")
 
 
-def html_outline(source: bytes, names: Callable[[], Names] = lambda: lambda name, _closes: name) -> Outline:
+def html_outline(source: bytes, names: Callable[[], Names] | None = None) -> Outline:
     """Blocks of a page at whatever depth they stand, its anchors, and its links to other pages or places in it.
 
     `names` tells elements of another language by those of HTML that they are like.
     """
-    reader = _Reader(source, names())
-    main = _MAIN.search(source)
-    reader.read(*(main.span("text") if main else (0, len(source))))
+    reader = _Reader(source, names() if names else None)
+    reader.read()
     spans = list(_split(merged(source, [(start, end) for start, end, _ in reader.tags]), reader.blocks))
     apart = {**separators(source, spans, reader.tags), **opened_fences(source, spans, reader.headed.fences)}
     marks = {**{span: apart.get(span[0], b"") for span in spans}, **reader.replaced}
@@ -266,7 +277,7 @@ def character(entity: bytes) -> bytes:
 class _Reader:
     """Reads the tokens of one page."""
 
-    def __init__(self, source: bytes, names: Names) -> None:
+    def __init__(self, source: bytes, names: Names | None) -> None:
         self.blocks: list[Block] = []
         self.anchors: list[tuple[int, str]] = []
         self.links: list[tuple[int, Link]] = []
@@ -274,7 +285,11 @@ class _Reader:
         self.tags: list[tuple[int, int, str]] = []
         self.replaced: dict[Span, bytes] = {}  # characters by name, and words that stand for pictures
         self._source = source
-        self._names = names
+        self._names = names or (lambda name, _closes: name)
+        self._absent: set[bytes] = set()  # what closes something, and comes no more
+        self._main = [] if names else self._main_text()
+        self._whole = not (names or self._main)
+        self._titled = 0  # where the last header ends that holds a heading
         self._start: int | None = None  # where the next block begins, at its outermost tag
         self._inked = False  # whether that has text already
         self._open: str | None = None  # what is read to its end: a heading, a list, a table, code
@@ -282,18 +297,39 @@ class _Reader:
         self._cell = ""  # what a heading stands in, of a table
         self._items: list[int] = []
 
-    def read(self, first: int, last: int) -> None:
-        """Read a span; what stands around it is shown to nobody."""
+    def read(self) -> None:
+        """Read the main text, or all; what stands around it is shown to nobody."""
+        end = 0
+        for first, last in self._main or [(0, len(self._source))]:
+            self.tags.append((end, first, ""))
+            self._read(first, last)
+            end = last
+        self.tags.append((end, len(self._source), ""))
+
+    def _main_text(self) -> list[Span]:
+        """Where the main text stands, if the page says so: in articles, where no title stands outside of them."""
+        if main := _MAIN.search(self._source):
+            return [main.span("text")]
+        mains: list[Span] = []
+        articles: list[Span] = []
+        at, titled = 0, False
+        while place := _PLACE.search(self._source, at):
+            at = self._skipped(place)
+            name = (place["name"] or b"").lower()
+            titled = titled or name == b"h1"
+            if at > place.end() and (place["main"] or name == b"article"):
+                (mains if place["main"] else articles).append((place.start(), at))
+        return mains if len(mains) == 1 else [] if titled else articles
+
+    def _read(self, first: int, last: int) -> None:
         source, at = self._source, first
-        self.tags.append((0, first, ""))
-        absent: set[bytes] = set()  # what closes something, and comes no more
         while token := TOKEN.search(source, at, last):
             self._text(at, token.start())
             at = token.end()
             name = decoded(token["name"] or b"").lower()
             name = name and self._names(name, bool(token["end"]))
-            if token["comment"] or (not token["end"] and _is_hidden(name, token["rest"])):
-                at = self._skipped(token, absent)
+            if (hidden := self._hidden(token, name)) is not None:
+                at = hidden
                 self.tags.append((token.start(), at, name))
             elif token["verbatim"]:
                 end = source.find(b"]]>", at, last)
@@ -313,12 +349,27 @@ class _Reader:
                     self._tag(token, name)
         self._text(at, last)
         self._close(last)
-        self.tags.append((last, len(source), ""))
 
-    def _skipped(self, token: re.Match[bytes], absent: set[bytes]) -> int:
+    def _hidden(self, token: re.Match[bytes], name: str) -> int | None:
+        """Where something ends that is not read; None for what is. Around a main text, headers with headings are."""
+        if token["comment"]:
+            return self._skipped(token)
+        rest = token["rest"] or b""
+        beside = self._whole and (name in {"aside", "header"} or (b"role" in rest and bool(_BESIDE.search(rest))))
+        if token["end"] or not (_is_hidden(name, rest) or (beside and token.start() >= self._titled)):
+            return None
+        end = self._skipped(token)
+        if name == "header" and _TITLED.search(self._source, token.end(), end):
+            self._titled = end
+            return None
+        if name == "a":
+            self._attributes(token, "")
+        return end
+
+    def _skipped(self, token: re.Match[bytes]) -> int:
         """Where something ends that is not read; its opening tag alone where nothing ends it."""
         name = b"-->" if token["comment"] else token["name"].lower()
-        if name in absent:
+        if name in self._absent:
             return token.end()
         if token["comment"]:
             ends = self._source.find(name, token.end())
@@ -331,7 +382,7 @@ class _Reader:
             depth += -1 if tag[1] else name not in _RAW
             if not depth:
                 return tag.end()
-        absent.add(name)
+        self._absent.add(name)
         return token.end()
 
     def _text(self, start: int, end: int) -> None:
@@ -415,11 +466,21 @@ class _Reader:
                     self.links.append((token.start(), Link(LinkKind.REFERENCES, target)))
 
 
-def _is_hidden(name: str, rest: bytes | None) -> bool:
+def _is_hidden(name: str, rest: bytes) -> bool:
     """Whether nobody reads what an element holds; a sign beside a heading that links to it is of that kind."""
-    attributes = rest or b""
-    hidden = name in _HIDDEN or (b"role" in attributes and _NO_TEXT.search(attributes) is not None)
-    return (hidden and not attributes.endswith(b"/")) or (name == "a" and b"headerlink" in attributes)
+    if rest.endswith(b"/") or name in _SHOWN:
+        return False
+    sign = (name == "a" and b"headerlink" in rest) or (name == "span" and b"mw-editsection" in rest)
+    return sign or name in _HIDDEN or (b"role" in rest and bool(_NO_TEXT.search(rest))) or _is_switched_off(rest)
+
+
+def _is_switched_off(rest: bytes) -> bool:
+    """Whether attributes say that nobody sees an element; a tab that is not in front can be seen."""
+    if not _MAY_HIDE.search(rest):
+        return False
+    stated = {each[1].lower(): (each[2] or each[3] or each[4] or b"").lower() for each in _ANY_ATTRIBUTE.finditer(rest)}
+    off = stated.get(b"hidden", b"until-found") != b"until-found" or stated.get(b"aria-hidden") == b"true"
+    return stated.get(b"role") != b"tabpanel" and (off or _NO_DISPLAY.search(stated.get(b"style", b"")) is not None)
 
 
 def _split(spans: Sequence[Span], blocks: Sequence[Block]) -> Iterator[Span]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -39,8 +40,10 @@ def outline_of(text: str, content_type: ContentType, language: str | None) -> Ou
 
 
 def chunk_prose(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter) -> list[Chunk]:
-    """Sections of a document with headings; long ones in parts of whole blocks."""
+    """Sections of a document with headings; long ones in parts of whole blocks; none of a page that says nothing."""
     outline = outline_of(document.text, document.content_type, document.language)
     if outline is None:
         return chunk_text(document, sizes, count_tokens)
+    if document.language == "html" and not outline.facts.shown(encoded(document.text), 0, sys.maxsize).strip():
+        return []
     return chunk_outline(document, SizedText(document.text, sizes, count_tokens), outline)

@@ -18,6 +18,7 @@ from weft.ingestion.sources.formats.pages import text_of
 from weft.ingestion.sources.formats.source import Readings, Source
 from weft.ingestion.sources.transcripts import Session, clock, seconds_of
 
+_MOST_NOTICE = 500  # characters that may say no more than that a page is shown elsewhere
 _READ = 262_144  # bytes of a message: its texts stand before what is attached
 _MOST_TEXT = 32  # texts of the length limit: what a box may hold of text, all in memory until its threads are known
 _QUOTE = re.compile(r"^[ \t]{0,3}>")
@@ -26,15 +27,17 @@ _INTRODUCTION = re.compile(  # of what is quoted: a line with a date or an addre
     r"(?:\n[^\n]{0,80})?(?:wrote|schrieb|écrit|a écrit|escribió|escreveu|ha scritto|skrev|:)?\s*:\s*$"
 )
 _ORIGINAL = re.compile(
-    r"^(?:-{2,}\s*(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original|Forwarded message)"
-    r"\s*-{2,}"
-    r"|_{20,})\s*$",
+    r"^(?:-{2,}\s*(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original"
+    r"|(?P<forward>Forwarded message))\s*-{2,}|_{20,}|(?P<begins>Begin forwarded message:))\s*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_FIELD = re.compile(r"[*|\s]{0,8}[^\W\d_][\w -]{0,20}[*|\s]{0,4}[:：][*|\s]{0,8}(.{0,500})$")
+_FEWEST_FIELDS = 3  # that head an original
 _SIGNATURE = re.compile(r"^--[ \t]?$", re.MULTILINE)
-_SUBJECT = re.compile(
-    r"^\s*(?:(?:re|aw|antw|sv|vs|fwd?|wg|tr|rv|enc|odp)(?:\[\d+\])?\s*:\s*|\[[^\[\]]{1,40}\]\s*)+", re.IGNORECASE
-)
+_PREFIX = r"(?:(?P<reply>re|aw|antw|sv|vs|odp)|(?P<forward>fwd?|wg|tr|rv|enc))(?:\[\d+\])?\s*:\s*"
+_LIST = r"\[[^\[\]]{1,40}\]\s*"
+_KIND = re.compile(rf"\s*(?:{_LIST})*{_PREFIX}", re.IGNORECASE)
+_SUBJECT = re.compile(rf"^\s*(?:{_PREFIX}|{_LIST})+", re.IGNORECASE)
 _IDS = re.compile(r"<([^<>\s]{1,300})>")
 _PARSER = BytesParser(policy=email.policy.default)
 
@@ -90,15 +93,16 @@ def _add(threads: dict[str, _Thread], message: EmailMessage, dropped: Counter[st
     plain_subject = _SUBJECT.sub("", subject).strip()
     own = next(iter(_IDS.findall(_header(message, "Message-ID"))), "")
     above = _IDS.findall(f"{_header(message, 'References')} {_header(message, 'In-Reply-To')}")
-    thread = next((threads[each] for each in reversed(above) if each in threads), None)
+    thread = next((threads[each] for each in (own, *reversed(above)) if each in threads), None)
     by_subject = f"subject:{plain_subject.casefold()}"
-    if thread is None and plain_subject and (above or _SUBJECT.match(subject)):
+    kind = _KIND.match(subject)
+    if thread is None and plain_subject and not above and kind is not None and kind["reply"]:
         thread = threads.get(by_subject)
     date = _date(message)
-    text = _text(message, dropped)
+    text = _text(message, subject, dropped)
     if thread is None:
         thread = _Thread(plain_subject, first=own or f"{plain_subject[:60] or 'mail'} {clock(date) or ''}".strip())
-    for key in filter(None, (own, by_subject if plain_subject else "", *above[:1])):
+    for key in filter(None, (own, by_subject if plain_subject else "", *above)):
         threads.setdefault(key, thread)
     threads.setdefault(f"own:{id(thread)}", thread)
     if text:
@@ -127,8 +131,8 @@ def _date(message: EmailMessage) -> float | None:
         return None
 
 
-def _text(message: EmailMessage, dropped: Counter[str]) -> str:
-    """What a message says by itself: its plain text, or else that of its page."""
+def _text(message: EmailMessage, subject: str, dropped: Counter[str]) -> str:
+    """What a message says by itself: its plain text, or that of its page if this has more to tell than it repeats."""
     plains: list[str] = []
     pages: list[str] = []
     for part in message.walk():
@@ -139,8 +143,12 @@ def _text(message: EmailMessage, dropped: Counter[str]) -> str:
             dropped["pictures and files"] += 1
             continue
         (plains if kind == "text/plain" else pages).append(_decoded(part))
-    text = "\n\n".join(filter(None, map(str.strip, plains))) or "\n\n".join(text_of(page) for page in pages)
-    return _own(plain(text), dropped)
+    text = "\n\n".join(filter(None, map(str.strip, plains)))
+    if pages and len(text) <= _MOST_NOTICE:
+        shown = "\n\n".join(text_of(page) for page in pages)
+        words = set(text.split())
+        text = shown if len(set(shown.split()) - words) > len(words) else text
+    return _own(plain(text), dropped, subject)
 
 
 def _decoded(part: EmailMessage) -> str:
@@ -154,19 +162,24 @@ def _decoded(part: EmailMessage) -> str:
     return data.decode("latin-1")
 
 
-def _own(text: str, dropped: Counter[str]) -> str:
-    """A text without what it quotes and without its signature."""
-    for mark in (_ORIGINAL, _SIGNATURE):
-        match = mark.search(text)
-        if match is not None and text[: match.start()].strip():
-            dropped["quotations" if mark is _ORIGINAL else "signatures"] += 1
-            text = text[: match.start()]
+def _own(text: str, dropped: Counter[str], subject: str = "") -> str:
+    """A text without what it quotes and without its signature; a forward is kept, and what quotes and says nothing."""
+    whole, left_out = re.sub(r"^[ \t]{0,3}> ?", "", text, flags=re.MULTILINE).strip(), Counter[str]()
+    kind, mark = _KIND.match(subject), _ORIGINAL.search(text)
+    at = min(mark.start() if mark else len(text), _original(text, subject) if kind else len(text))
+    if (kind and kind["forward"]) or (mark and mark.start() == at and (mark["forward"] or mark["begins"])):
+        return whole
+    signature = _SIGNATURE.search(text, 0, at)
+    for end, name in ((at, "quotations"), (signature.start() if signature else len(text), "signatures")):
+        if end < len(text) and text[:end].strip():
+            left_out[name] += 1
+            text = text[:end]
     lines: list[str] = []
     quoting = False
     for line in chain(text.split("\n"), [""]):
         is_quote = _QUOTE.match(line) is not None
         if is_quote and not quoting:
-            dropped["quotations"] += 1
+            left_out["quotations"] += 1
             while lines and not lines[-1].strip():
                 lines.pop()
             for count in (2, 1):
@@ -176,4 +189,25 @@ def _own(text: str, dropped: Counter[str]) -> str:
         if not is_quote:
             lines.append(line)
         quoting = is_quote or (quoting and not line.strip())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    own = re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+    dropped.update(left_out if own else ())
+    return own or whole
+
+
+def _original(text: str, subject: str) -> int:
+    """Where the head of a mail that is replied to begins: fields one below the other, one of which is the subject."""
+    title = _SUBJECT.sub("", subject).strip().casefold()
+    at = start = fields = 0
+    titled = False
+    for line in text.split("\n"):
+        field = _FIELD.match(line)
+        if field is None:
+            fields, titled = 0, False
+        else:
+            start = start if fields else at
+            fields += 1
+            titled = titled or _SUBJECT.sub("", field[1]).strip("*| \t\r").casefold() == title
+            if titled and fields >= _FEWEST_FIELDS:
+                return start
+        at += len(line) + 1
+    return len(text)
