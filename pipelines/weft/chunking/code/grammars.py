@@ -125,8 +125,8 @@ GO = Grammar(
     compounds=nodes(
         "if_statement for_statement expression_switch_statement type_switch_statement select_statement type_declaration"
     ),
-    blocks=nodes("block statement_list field_declaration_list interface_type literal_value"),
-    clauses=nodes("expression_case type_case communication_case default_case type_spec"),
+    blocks=nodes("block statement_list field_declaration_list interface_type literal_value type_declaration"),
+    clauses=nodes("expression_case type_case communication_case default_case"),
     packages=nodes("package_clause"),
     imports=nodes("import_declaration"),
     binders=fields_of(

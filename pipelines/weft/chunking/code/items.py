@@ -70,7 +70,7 @@ class _Opener:
 
     def _opened(self, node: Node, space: Namespace, depth: int, start: int) -> Iterator[CodeItem]:
         grammar = self.tree.grammar
-        bare = node.type in grammar.guards or node.is_error
+        bare = node.type in grammar.guards or node.type in grammar.blocks or node.is_error
         header: tuple[int, int] | None = None
         shown = False
         for index, child in enumerate(node.children):
