@@ -19,6 +19,7 @@ CSHARP = Grammar(
         "enum_declaration": "enum",
     },
     bodiless=nodes("record_declaration"),
+    name_fields=fields_of(operator="operator_declaration"),
     namespaces=nodes("namespace_declaration"),
     compounds=nodes(
         "if_statement for_statement foreach_statement while_statement do_statement switch_statement try_statement "

@@ -22,8 +22,9 @@ _MOST_NAMES = 200  # of one statement
 _LONGEST_MARK = 1000
 LONGEST_NAME = 200  # bytes that are looked at: in a chain of calls, every callee holds all before it
 GENERIC = re.compile(r"<[^<>]*>|\[[^\[\]]*\]")
-_PLAIN_NAME = re.compile(r"[\w$.~@#]+")
-_LAST_WORD = re.compile(r"([\w$]+)[^\w$]*$")
+_PLAIN_NAME = re.compile(r"[\w$.~@#]+[!?]?")
+_LAST_WORD = re.compile(r"([\w$]+(?:(?<=\w)[!?]$)?)[^\w$]*$")
+_SIGNS = re.compile(r"[^\w\s.;\"']{1,3}")  # the name of an operator
 
 
 @cache
@@ -120,8 +121,9 @@ class SyntaxTree:
 
     def name(self, node: Node) -> str:
         """A name as dotted words, whatever its language puts between them; generics are left out."""
-        name = dotted(self.source[max(node.start_byte, node.end_byte - LONGEST_NAME) : node.end_byte])
-        return name.removeprefix(".")
+        text = self.source[max(node.start_byte, node.end_byte - LONGEST_NAME) : node.end_byte]
+        name = dotted(text).removeprefix(".")
+        return name or (decoded(text) if len(text) <= 3 and _SIGNS.fullmatch(decoded(text)) else "")
 
     def names_bound(self, node: Node | None) -> list[tuple[int, str]]:
         """Names that a statement binds, with their places."""

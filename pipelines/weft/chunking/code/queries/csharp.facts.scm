@@ -1,6 +1,6 @@
 (comment) @comment
 [(method_declaration name: (_) @function @defines body: (_)) (constructor_declaration name: (_) @function @defines)
- (local_function_statement name: (_) @function @defines)]
+ (local_function_statement name: (_) @function @defines) (operator_declaration "operator" @function)]
 (method_declaration name: (_) @defines !body)
 [(class_declaration name: (_) @type @defines) (interface_declaration name: (_) @type @defines)
  (struct_declaration name: (_) @type @defines) (record_declaration name: (_) @type @defines)
