@@ -46,11 +46,11 @@ class _Opener:
     def items(self, nodes: Iterable[Node], space: Namespace, depth: int) -> Iterator[CodeItem]:
         """What `nodes` come to; from `depth` levels on, nothing is opened."""
         grammar = self.tree.grammar
+        nodes = [node for node in nodes if node.is_named and node.type not in grammar.comments]
+        leading = self._leading(nodes)
         for node in nodes:
-            if not node.is_named or node.type in grammar.comments:
-                continue
             start, end = node.start_byte, node.end_byte
-            if node.type in grammar.prefixes:
+            if node.type in grammar.prefixes or node.id in leading:
                 yield CodeItem(start, end, None, space)
             elif depth and (inner := self._inner_space(node, space)) is not None:
                 yield from self._opened(inner[0], inner[1], depth - 1, start)
@@ -64,6 +64,19 @@ class _Opener:
                 yield from self.items(inner_block.children, space, depth - 1)
             else:
                 yield CodeItem(start, end, node, space)
+
+    def _leading(self, nodes: Sequence[Node]) -> set[int]:
+        """What binds but the name of the definition after it, such as the overloads of a function."""
+        leading: set[int] = set()
+        name = ""
+        for node in reversed(nodes):
+            bound = self.tree.names_bound(node)
+            if name and [name] == [each for _, each in bound]:
+                leading.add(node.id)
+            else:
+                definition = definition_of(node, self.tree)
+                name = definition.name if definition is not None else ""
+        return leading
 
     def _opens(self, node: Node, start: int, end: int) -> bool:
         return self.tree.holds_definitions(start, end) and definition_of(node, self.tree) is None
