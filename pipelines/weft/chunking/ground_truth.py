@@ -55,7 +55,7 @@ def docstring_masks(source: bytes, language: str | None) -> Iterator[Mask]:
 
 def _docstrings(tree: SyntaxTree, nodes: Sequence[Node]) -> Iterator[Node]:
     """Docstrings of the functions and types that may be units of their own, in source order."""
-    for item in items_of(tree, nodes, lambda _start, _end: True):
+    for item in items_of(tree, nodes, lambda _start, _end: True, lambda _start, _end: True):
         definition = definition_of(item.node, tree)
         if definition is None:
             continue

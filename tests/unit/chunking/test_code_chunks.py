@@ -31,7 +31,7 @@ UNITS = {
     "typescript": [
         *[(0, "preamble", None), (1, "constants", None), (2, "interface", "Keeper"), (1, "enum", "Size")],
         *[(1, "class", "Shelf"), (2, "method", "Shelf.constructor"), (2, "method", "Shelf.add")],
-        *[(2, "fields", None), (2, "function", "Rows.width"), (1, "constants", None), (2, "function", "open")],
+        *[(2, "fields", None), (2, "function", "Rows.width"), (2, "function", "open")],
     ],
     "tsx": [(0, "preamble", None), (1, "constants", None), (2, "function", "Frame"), (2, "function", "Row")],
     "java": [

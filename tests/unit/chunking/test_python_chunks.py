@@ -1,5 +1,7 @@
 """ING-5: Python by tree-sitter."""
 
+from dataclasses import replace
+
 import pytest
 
 from weft.chunking.chunker import chunk_document
@@ -110,13 +112,32 @@ def test_signatures_and_names_are_read_from_the_tree() -> None:
 
 
 def test_the_same_symbol_twice_has_two_identities() -> None:
-    """ING-13: overloads, and definitions in the branches of an `if`."""
+    """ING-13: overloads, and definitions in the branches of an `if` that is too long for one piece."""
     branches = "if a:\n    x = 1\n    def f(): return 1\nelse:\n    def f(): return 2\n\n"
-    chunks = chunks_of(branches + "@overload\ndef g(): ...\ndef g(): ...\n")
+    tight = replace(SIZES, max_tokens=10, target_tokens=10, overlap_tokens=0)
+    chunks = chunks_of(branches + "@overload\ndef g(): ...\ndef g(): ...\n", sizes=tight)
     assert [chunk.symbol for chunk in chunks] == [None, "f", "f", "g", "g"]
     assert len({chunk.chunk_id for chunk in chunks}) == 5
     assert chunks[0].text == "if a:\n    x = 1"
     assert chunks[2].text == "else:\n    def f(): return 2"
+
+
+@pytest.mark.parametrize(
+    ("guard", "branch"),
+    [("try:", "except ImportError:"), ("if sys.version_info >= (3, 12):", "else:")],
+)
+def test_a_guard_around_definitions_that_fits_is_one_piece(guard: str, branch: str) -> None:
+    """ING-32: it defines the names of all its branches, and imports in it end no preamble."""
+    function = 'def dumps(value):\n        """Writes."""\n        return json.dumps(value)\n'
+    text = f"import sys\n\n{guard}\n    import fast\n\n    {function}{branch}\n    _fast = None\n\n    {function}"
+    text += f"\n    class Late:\n        {function.replace('    ', '        ')}\n\nLIMIT = 3\n"
+    preamble, whole, limit = chunks_of(text)
+    assert preamble.text == "import sys"
+    assert whole.text.startswith(guard)
+    assert (whole.kind, whole.symbol) == ("function", "dumps")
+    assert set(whole.defines) == {"dumps", "_fast", "Late"}
+    assert whole.attributes["joined"] == "Late\nLate.dumps"
+    assert limit.text == "LIMIT = 3"
 
 
 def test_a_long_function_is_cut_between_statements_under_its_signature() -> None:

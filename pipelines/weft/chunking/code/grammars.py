@@ -267,7 +267,8 @@ GRAMMARS: Mapping[str, Grammar] = {
 """By `Document.language`."""
 
 # Of a language without a profile: what its nodes are like, by their names.
-_COMMENT = re.compile(r"(?:\w+_)?comment|pod")
+_COMMENT = re.compile(r"(?:\w+_)?comment|pod|haddock")
+_LEADING = re.compile(r"(?:\w+_)?(?:attribute|annotation|decorator|signature)s?|unary_operator")  # see `leads`
 _FUNCTION = re.compile(
     r"(?:\w+_)?(?:function|method|procedure|subroutine|constructor|macro|modifier|event)(?:_\w+)?"
     r"_(?:definition|declaration|item|statement|def)|subroutine|function|procedure"
@@ -278,6 +279,7 @@ _TYPE = re.compile(
 )
 _COMPOUND = re.compile(r"(?:\w+_)?(?:if|for|foreach|while|until|switch|case|match|try|do|loop|with|when)(?:_\w+)?")
 _BLOCK = re.compile(r"(?:\w+_)?(?:block|body|suite|statements|declarations|members|list|compound_statement)")
+_KINDS = (_COMMENT, _FUNCTION, _BLOCK, _LEADING)
 _WRITTEN_AS_PAGES = frozenset({"html", "svelte", "vue"})  # code stands in them, which the grammar takes for text
 
 
@@ -298,7 +300,7 @@ def grammar_of(language: str) -> Grammar | None:
     numbers = range(grammar.node_kind_count)
     kinds = sorted({grammar.node_kind_for_id(one) or "" for one in numbers if grammar.node_kind_is_named(one)})
     kinds = [kind for kind in kinds if kind and not kind.startswith("_") and kind.isidentifier()]
-    like = {pattern: [kind for kind in kinds if pattern.fullmatch(kind)] for pattern in (_COMMENT, _FUNCTION, _BLOCK)}
+    like = {pattern: [kind for kind in kinds if pattern.fullmatch(kind)] for pattern in _KINDS}
     types = {kind: match[1] for kind in kinds if (match := _TYPE.fullmatch(kind))}
     captures = {"comment": like[_COMMENT], "function": like[_FUNCTION], "type": types}
     return Grammar(
@@ -308,6 +310,7 @@ def grammar_of(language: str) -> Grammar | None:
         types=types,
         compounds=frozenset(kind for kind in kinds if _COMPOUND.fullmatch(kind)),
         blocks=frozenset(like[_BLOCK]),
+        prefixes=frozenset(like[_LEADING]),
         imports=frozenset(),
         binders={},
         bound=frozenset(),

@@ -9,8 +9,11 @@ from hashlib import sha256
 from tree_sitter import Node
 
 from weft.chunking.code.definitions import Definition, definition_of, unwrapped
+from weft.chunking.code.grammar import Grammar
 from weft.chunking.code.tree import MAX_DEPTH, SyntaxTree
 from weft.chunking.units.splitting import decoded
+
+Fits = Callable[[int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +34,19 @@ class CodeItem:
     node: Node | None
     space: Namespace
     heads: bool = False  # whether it is the header of its space
+    guard: int = -1  # where the statement around it begins that chooses between definitions and fits as a whole
 
 
-def items_of(tree: SyntaxTree, nodes: Iterable[Node], fits: Callable[[int, int], bool]) -> Iterator[CodeItem]:
+def items_of(tree: SyntaxTree, nodes: Iterable[Node], fits: Fits, fits_whole: Fits) -> Iterator[CodeItem]:
     """Statements in order; those that only hold others are opened into their headers and branches."""
-    return _Opener(tree, fits).items(nodes, Namespace(), MAX_DEPTH)
+    return _Opener(tree, fits, fits_whole).items(nodes, Namespace(), MAX_DEPTH)
 
 
 @dataclass(frozen=True, slots=True)
 class _Opener:
     tree: SyntaxTree
-    fits: Callable[[int, int], bool]
+    fits: Fits  # within the target
+    fits_whole: Fits  # within the maximum
 
     def items(self, nodes: Iterable[Node], space: Namespace, depth: int) -> Iterator[CodeItem]:
         """What `nodes` come to; from `depth` levels on, nothing is opened."""
@@ -49,8 +54,8 @@ class _Opener:
         nodes = [node for node in nodes if node.is_named and node.type not in grammar.comments]
         leading = self._leading(nodes)
         for node in nodes:
-            start, end = node.start_byte, node.end_byte
-            if node.type in grammar.prefixes or node.id in leading:
+            start, end = node.start_byte, self.tree.end_of(node)
+            if self.tree.leads(node) or node.id in leading:
                 yield CodeItem(start, end, None, space)
             elif depth and (inner := self._inner_space(node, space)) is not None:
                 yield from self._opened(inner[0], inner[1], depth - 1, start)
@@ -58,7 +63,9 @@ class _Opener:
                 node.type in grammar.guards
                 or ((node.type in grammar.compounds or node.is_error) and self._opens(node, start, end))
             ):
-                yield from self._opened(node, space, depth - 1, start)
+                whole = not _is_bare(node, grammar) and self.fits_whole(start, end)
+                opened = self._opened(node, space, depth - 1, start)
+                yield from (replace(item, guard=start) for item in opened) if whole else opened
             elif depth and (inner_block := self._wrapped(node, start, end)) is not None:
                 yield CodeItem(start, _opening(inner_block), None, space)
                 yield from self.items(inner_block.children, space, depth - 1)
@@ -70,12 +77,12 @@ class _Opener:
         leading: set[int] = set()
         name = ""
         for node in reversed(nodes):
-            bound = self.tree.names_bound(node)
-            if name and [name] == [each for _, each in bound]:
+            if (definition := definition_of(node, self.tree)) is not None:
+                name = definition.name
+            elif name and [name] == [each for _, each in self.tree.names_bound(node)]:
                 leading.add(node.id)
             else:
-                definition = definition_of(node, self.tree)
-                name = definition.name if definition is not None else ""
+                name = ""
         return leading
 
     def _opens(self, node: Node, start: int, end: int) -> bool:
@@ -83,7 +90,7 @@ class _Opener:
 
     def _opened(self, node: Node, space: Namespace, depth: int, start: int) -> Iterator[CodeItem]:
         grammar = self.tree.grammar
-        bare = node.type in grammar.guards or node.type in grammar.blocks or node.is_error
+        bare = _is_bare(node, grammar)
         header: tuple[int, int] | None = None
         shown = False
         for index, child in enumerate(node.children):
@@ -147,6 +154,11 @@ class _Opener:
         return None
 
 
+def _is_bare(node: Node, grammar: Grammar) -> bool:
+    """Whether what a node holds stands in it directly."""
+    return node.type in grammar.guards or node.type in grammar.blocks or node.is_error
+
+
 def _opening(block: Node) -> int:
     """Where what opens a block ends; 0 where nothing does."""
     first = block.children[0] if block.child_count else None
@@ -167,6 +179,11 @@ class ItemGroup:
         """What qualifies all of them."""
         return self.items[0].space
 
+    @property
+    def guard(self) -> int:
+        """Where the guard of all of them begins."""
+        return self.items[0].guard
+
 
 def header_end(tree: SyntaxTree, items: Sequence[CodeItem]) -> int:
     """End of a comment on the whole file: one at its top that a blank line parts from what follows; else 0."""
@@ -183,6 +200,8 @@ def preamble_length(tree: SyntaxTree, items: Sequence[CodeItem]) -> int:
     grammar, leading = tree.grammar, 0
     for index, item in enumerate(items):
         node = item.node
+        if item.guard >= 0:
+            break
         if node is None or (node.type in grammar.between and definition_of(node, tree) is None):
             continue
         if _introduces(tree, node, first=index == 0) or (index == leading and _directive(node)):
@@ -220,7 +239,7 @@ def groups_of(tree: SyntaxTree, items: Sequence[CodeItem], previous: int) -> lis
             running = False
         else:
             definition = definition_of(item.node, tree)
-            same = bool(groups) and groups[-1][1][0].space == item.space
+            same = bool(groups) and _around(groups[-1][1][0]) == _around(item)
             if groups and (not apart or (running and definition is None and same)):
                 groups[-1][1].append(item)
             else:
@@ -229,6 +248,10 @@ def groups_of(tree: SyntaxTree, items: Sequence[CodeItem], previous: int) -> lis
             header, headed, running = None, False, definition is None and groups[-1][2] is None
         floor = tree.next_line(item.end, floor)
     return [ItemGroup(start, tuple(joined), definition, heads) for start, joined, definition, heads in groups]
+
+
+def _around(item: CodeItem) -> tuple[Namespace, int]:
+    return item.space, item.guard
 
 
 def mark_of(source: bytes, first: int) -> str:

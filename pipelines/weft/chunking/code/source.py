@@ -22,7 +22,7 @@ from weft.chunking.code.sql import SqlStatement, statements_of
 from weft.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import assemble, fitted
-from weft.chunking.units.joining import joined
+from weft.chunking.units.joining import as_one, joined
 from weft.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
@@ -335,7 +335,7 @@ class _Outline:
     def file(self) -> list[ParsedUnit]:
         """Units of the whole file, which cover it."""
         end = len(self.tree.source)
-        items = list(items_of(self.tree, self.tree.root.children, self._fits))
+        items = list(items_of(self.tree, self.tree.root.children, self._fits, self._fits_whole))
         leading = preamble_length(self.tree, items)
         below = self.tree.next_line(items[leading - 1].end, 0) if leading else 0
         while leading < len(items) and items[leading].start < below:
@@ -401,14 +401,19 @@ class _Outline:
 
     def _members(self, groups: Sequence[ItemGroup], end: int, scope: _Scope) -> list[ParsedUnit]:
         units: list[ParsedUnit] = []
+        guard, first = -1, 0
         for group, stop in zip(groups, [*(group.start for group in groups[1:]), end], strict=False):
             definition = group.definition
+            if group.guard < 0 or group.guard != guard:
+                guard, first = group.guard, len(units)
             if definition is None:
                 units += self._run(group, stop, scope)
             elif definition.is_type and self._opens(definition, scope):
                 units += self._type(group, definition, stop, scope)
             else:
                 units += self._whole(group, definition, stop, scope)
+            if guard >= 0:
+                units[first:] = as_one(self.text, units[first:])
         return units
 
     def _opens(self, definition: Definition, scope: _Scope) -> bool:
@@ -479,7 +484,7 @@ class _Outline:
     def _type(self, group: ItemGroup, definition: Definition, stop: int, scope: _Scope) -> list[ParsedUnit]:
         """A type's head with its leading fields, then its members."""
         whole = self._unit(group, definition, stop, scope)
-        items = list(items_of(self.tree, definition.body.children, self._fits))
+        items = list(items_of(self.tree, definition.body.children, self._fits, self._fits_whole))
         # Leading fields stay with the head of their type: that is what a reader needs to know what the type is.
         fields = sum(1 for _ in takewhile(lambda item: item.node and not definition_of(item.node, self.tree), items))
         groups = groups_of(self.tree, items[fields:], items[fields - 1].end if fields else self._start(definition))

@@ -114,6 +114,18 @@ class SyntaxTree:
         """Whether a node says nothing to the machine."""
         return node.type in self.grammar.comments
 
+    def leads(self, node: Node) -> bool:
+        """Whether a node belongs to what follows it; of operators those that write an attribute: `@doc "Does."`."""
+        operator = node.type == "unary_operator" and self.source[node.start_byte] != ord("@")
+        return node.type in self.grammar.prefixes and not operator
+
+    def end_of(self, node: Node) -> int:
+        """Where a node ends without the comments at its end, which are of what follows it."""
+        children = node.children
+        if not children or not self.is_comment(children[-1]):
+            return node.end_byte
+        return next((child.end_byte for child in reversed(children) if not self.is_comment(child)), node.end_byte)
+
     def first_comment(self) -> tuple[int, int] | None:
         """The first comment where nothing but blanks is before it."""
         first = self._first_comment
@@ -148,6 +160,7 @@ class SyntaxTree:
         for parent, children in self._long(nodes, fits):
             block = parent.type in self.grammar.blocks
             floor: int | None = None
+            leads = False
             for child in children:
                 start = child.start_byte
                 if child.type in self.grammar.clauses:
@@ -155,9 +168,10 @@ class SyntaxTree:
                     if self.source[line:start].strip() in {b"", b"}"}:
                         cuts.append(self.lead(line if floor is None else min(floor, line), start))
                 elif block and floor is not None and start >= floor:
-                    cuts.append(self.lead(floor, start))
+                    cut = self.lead(floor, start)
+                    cuts += [] if leads and cut == floor else [cut]
                 if block:
-                    floor = self.next_line(child.end_byte, floor or 0)
+                    floor, leads = self.next_line(self.end_of(child), floor or 0), self.leads(child)
         return cuts
 
     def statement_starts(self, nodes: Iterable[Node], fits: Callable[[Node], bool]) -> list[int]:

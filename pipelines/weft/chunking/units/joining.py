@@ -49,6 +49,15 @@ def joined(text: SizedText, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
     return done
 
 
+def as_one(text: SizedText, units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
+    """Neighbours that belong together: one unit as far as they fit."""
+    whole = list(units[:1])
+    for unit in units[1:]:
+        fit = _together(text, whole[-1], unit) is not None
+        whole[-1:] = [_merged(text, whole[-1], unit)] if fit else [whole[-1], unit]
+    return whole
+
+
 def _is_small(text: SizedText, unit: ParsedUnit) -> bool:
     least = text.sizes.min_tokens
     if unit.text is not None or unit.end - unit.start > _SPARSE * least:
