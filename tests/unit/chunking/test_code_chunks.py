@@ -404,6 +404,35 @@ def test_what_macros_stand_before_is_read_as_what_it_is(
     assert {chunk.parse_quality for chunk in chunks} == {1.0}
 
 
+def test_each_type_of_a_group_is_a_definition_with_its_comment() -> None:
+    """ING-32: so are the names beside them, and groups of constants and variables define theirs."""
+    text = (
+        "package tide\n\ntype (\n\t// Gauge measures.\n\tGauge struct {\n\t\tStation string\n\t}\n\n"
+        "\t// Reader reads.\n\tReader interface {\n\t\tClose() error\n\t}\n\tdial func() error\n)\n\n"
+        "const (\n\tidle = iota\n\tbusy\n)\n\nvar (\n\ta = 1\n)\n\ntype (\n\tOnly struct {\n\t\tx int\n\t}\n)\n"
+    )
+    _, gauge, reader, names, only = chunks_of("go", text)
+    assert [each.symbol for each in (gauge, reader, only)] == ["Gauge", "Reader", "Only"]
+    assert gauge.text.startswith("type (\n\t// Gauge measures.")
+    assert reader.text.startswith("\t// Reader reads.")
+    assert set(names.defines) == {"dial", "idle", "busy", "a"}
+
+
+@pytest.mark.parametrize("language", ["typescript", "tsx"])
+def test_overloads_go_with_their_function(language: str) -> None:
+    """ING-32: with the comment above them, in a file and in a class; what is only declared stays as it is."""
+    lines = "(a: number): void;\n", "(a: string): void;\n", "(a: any): void {\n  go(a);\n}\n"
+    text = "const x = 1;\n\n/** Finds. */\n" + "".join(f"export function find{line}" for line in lines)
+    text += "\nclass A {\n  y = 1;\n\n  /** Reads. */\n" + "".join(f"  read{line}" for line in lines) + "}\n"
+    text += "\ndeclare function f(): void;\ndeclare function g(): void;\n"
+    _, find, _, read, declared = chunks_of(language, text)
+    assert find.text.startswith("/** Finds. */\nexport function find(a: number)")
+    assert (find.symbol, find.signature) == ("find", "export function find(a: any): void")
+    assert (read.symbol, read.text.count("read(")) == ("A.read", 3)
+    assert declared.symbol is None
+    assert set(declared.defines) == {"f", "g"}
+
+
 def test_a_prototype_bears_its_name_and_is_no_definition() -> None:
     """ING-14: a function that is declared is told apart from one that is defined; members and variables are fields."""
     text = "/* Adds. */\nextern int add(int a, int b);\nint add(int a, int b)\n{\n    return sub(a, b);\n}\n"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.support.cut_code import chunks_of, links_of
+from tests.support.cut_code import SIZES, chunks_of, links_of
 from weft.chunking.code.sql import statements_of
 from weft.domain.links import LinkKind
 
@@ -32,6 +34,52 @@ def test_a_language_without_a_profile_is_cut_at_the_nodes_of_its_tree(language: 
     chunks = chunks_of(language, text)
     assert [chunk.symbol for chunk in chunks] == symbols.split()
     assert all(chunk.text.startswith(("#", "=head2", "///", "contract", "  function")) for chunk in chunks)
+
+
+@pytest.mark.parametrize(
+    ("language", "head", "function"),
+    [
+        ("elixir", "defmodule Plan do\n", '  @doc "Does."\n  @spec f(a) :: b\n  def f(a) do\n    a + 1\n  end\n\n'),
+        ("haskell", "module Plan where\n\nimport A (b)\n\n", "-- | Does.\nf :: A -> B -> C\nf a b = a + b + 1\n\n"),
+    ],
+)
+def test_what_stands_directly_above_a_function_goes_with_it(language: str, head: str, function: str) -> None:
+    """ING-32: comments, attributes and signatures, also where a language has no profile."""
+    sizes = replace(SIZES, max_tokens=26, target_tokens=26, overlap_tokens=0)
+    chunks = chunks_of(language, head + 6 * function + ("end\n" if language == "elixir" else ""), sizes)
+    assert len(chunks) > 2
+    for chunk in chunks[1:]:
+        assert chunk.text.lstrip().startswith(function.lstrip()[:6])
+        assert chunk.text.rstrip().endswith(("1", "end"))
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "symbols"),
+    [
+        (
+            "ruby",
+            "class Book\n  def save\n    1\n  end\n\n  def save!\n    entries.each!\n  end\n\n  def empty?\n    1\n  end\n\n"
+            "  def <<(a)\n    1\n  end\n\n  def ==(a)\n    1\n  end\n\n  def [](a)\n    1\n  end\nend\n",
+            "save save! empty? << == []",
+        ),
+        ("swift", "struct Book {\n  static func == (a: Book, b: Book) -> Bool {\n    return 1\n  }\n}\n", "=="),
+        ("csharp", "class Book {\n  public static Book operator +(Book a, Book b) {\n    return 1;\n  }\n}\n", "+"),
+    ],
+)
+def test_names_keep_their_signs_and_operators_have_names(language: str, text: str, symbols: str) -> None:
+    """ING-32: no name is empty."""
+    chunks = chunks_of(language, text)
+    assert [chunk.symbol for chunk in chunks[1:]] == [f"Book.{symbol}" for symbol in symbols.split()]
+    assert all(symbol in chunk.defines for symbol, chunk in zip(symbols.split(), chunks[1:], strict=True))
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_markup_is_not_named_after_a_tiny_function_beside_it(after: bool) -> None:
+    """ING-38: the function in its piece is known by its own name all the same."""
+    function, page = "function note() {\n  return 1;\n}\n", "?>\n" + "<p>Call the harbour master first.</p>\n" * 4
+    text = f"<?php\nuse A;\n\n{function}{page}" if after else f"<?php\nuse A;\n\n{page}<?php\n{function}"
+    *_, whole = chunks_of("php", text, replace(SIZES, min_tokens=12))
+    assert (whole.kind, whole.symbol, whole.attributes["joined"]) == ("markup", None, "note")
 
 
 @pytest.mark.parametrize(

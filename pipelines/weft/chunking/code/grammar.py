@@ -54,6 +54,7 @@ class Grammar:
     blocks: frozenset[str]  # sequences of statements or members
     clauses: frozenset[str] = frozenset()  # parts of compound statements that start a line of their own
     prefixes: frozenset[str] = frozenset()  # siblings that belong to what follows them
+    markup: frozenset[str] = frozenset()  # what code stands in that is shown as it is
     annotations: frozenset[str] = frozenset()  # what a signature is shown without
     # what may stand in a preamble; it ends with the last of these or of the imports
     packages: frozenset[str] = frozenset()

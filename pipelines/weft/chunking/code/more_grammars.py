@@ -80,6 +80,7 @@ PHP = Grammar(
     ),
     blocks=nodes("compound_statement declaration_list enum_declaration_list switch_block match_block"),
     clauses=nodes("else_clause else_if_clause catch_clause finally_clause case_statement default_statement"),
+    markup=nodes("text_interpolation"),
     annotations=nodes("attribute_list"),
     packages=nodes("php_tag namespace_definition declare_statement"),
     imports=nodes("namespace_use_declaration"),

@@ -22,7 +22,7 @@ from weft.chunking.code.sql import SqlStatement, statements_of
 from weft.chunking.code.tree import LONGEST_NAME, SyntaxTree, dotted, query_of
 from weft.chunking.prose.text import chunk_text
 from weft.chunking.units.hierarchy import assemble, fitted
-from weft.chunking.units.joining import as_one, joined
+from weft.chunking.units.joining import MARKUP, as_one, joined
 from weft.chunking.units.parsed import NamePositions, ParsedUnit, SourceFacts
 from weft.chunking.units.splitting import ChunkSizes, Cuts, SizedText, TokenCounter, decoded
 from weft.domain.chunks import Chunk
@@ -410,6 +410,7 @@ class _Outline:
                 units += self._run(group, stop, scope)
             elif definition.is_type and self._opens(definition, scope):
                 units += self._type(group, definition, stop, scope)
+                guard = -1  # members stay units of their own
             else:
                 units += self._whole(group, definition, stop, scope)
             if guard >= 0:
@@ -509,6 +510,7 @@ class _Outline:
         member = bool(scope.symbol or group.space.owner)
         binding = all(pairs or tree.is_docstring(node) for pairs, node in zip(bound, nodes, strict=True))
         kind = "fields" if member else "constants" if names and binding else "code"
+        kind = MARKUP if any(node.type in tree.grammar.markup for node in nodes) else kind
         shown = _under(scope.context, group.space.context)
         unit = ParsedUnit(
             start=group.start,

@@ -22,6 +22,9 @@ from dataclasses import replace
 from weft.chunking.units.parsed import ParsedUnit
 from weft.chunking.units.splitting import SizedText
 
+MARKUP = "markup"
+"""The kind of what is shown as it stands: it is not named after a tiny definition beside it."""
+
 _SPARSE = 64  # bytes per token that no text has: what is longer is above the minimum, and is not counted
 _HEADS, _SMALL_SIBLING, _HEADED, _SIBLING, _BESIDE = range(5)
 
@@ -103,4 +106,5 @@ def _merged(text: SizedText, before: ParsedUnit, after: ParsedUnit) -> ParsedUni
 
 def _rank(text: SizedText, unit: ParsedUnit, other: ParsedUnit) -> tuple[bool, bool, bool, int]:
     heads = bool(set(unit.paths) & set(other.parents))
-    return unit.symbol is not None, not _is_small(text, unit), heads, unit.end - unit.start
+    named = unit.symbol is not None or unit.kind == MARKUP
+    return named, not _is_small(text, unit), heads, unit.end - unit.start
