@@ -58,8 +58,9 @@ def test_what_stands_directly_above_a_function_goes_with_it(language: str, head:
     [
         (
             "ruby",
-            "class Book\n  def save\n    1\n  end\n\n  def save!\n    entries.each!\n  end\n\n  def empty?\n    1\n  end\n\n"
-            "  def <<(a)\n    1\n  end\n\n  def ==(a)\n    1\n  end\n\n  def [](a)\n    1\n  end\nend\n",
+            "class Book\n  def save\n    1\n  end\n\n  def save!\n    entries.each!\n  end\n\n"
+            "  def empty?\n    1\n  end\n\n  def <<(a)\n    1\n  end\n\n"
+            "  def ==(a)\n    1\n  end\n\n  def [](a)\n    1\n  end\nend\n",
             "save save! empty? << == []",
         ),
         ("swift", "struct Book {\n  static func == (a: Book, b: Book) -> Bool {\n    return 1\n  }\n}\n", "=="),

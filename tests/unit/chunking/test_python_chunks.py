@@ -130,7 +130,8 @@ def test_a_guard_around_definitions_that_fits_is_one_piece(guard: str, branch: s
     """ING-32: it defines the names of all its branches, and imports in it end no preamble."""
     function = 'def dumps(value):\n        """Writes."""\n        return json.dumps(value)\n'
     text = f"import sys\n\n{guard}\n    import fast\n\n    {function}{branch}\n    _fast = None\n\n    {function}"
-    text += f"\n    class Late:\n        limit = 3\n\nLIMIT = 3\n\ntry:\n    class A:\n        def f(self): pass\n{branch}\n    pass\n"
+    text += "\n    class Late:\n        limit = 3\n\nLIMIT = 3\n"
+    text += f"\ntry:\n    class A:\n        def f(self): pass\n{branch}\n    pass\n"
     preamble, whole, limit, *opened = chunks_of(text)
     assert preamble.text == "import sys"
     assert whole.text.startswith(guard)
