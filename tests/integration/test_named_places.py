@@ -167,6 +167,15 @@ def queue_of(message):
     """The queue of a message: queue_of."""
     return queue_of
 ''',
+    "lib/book.rb": """\
+class Book
+  # Closes the year and takes what is left of it over into the next one, or raises.
+  def carry_forward!(year)
+    raise Unbalanced, "the books of #{year} do not agree" unless balanced?(year)
+    entries.each { |entry| entry.carry(year + 1) }
+  end
+end
+""",
     "setup.cfg": """\
 [metadata]
 name = goats
@@ -254,6 +263,8 @@ NAMES = [
     ("def revoke(", "app/task.py", "revoke"),
     ("queue_of", "app/routes.py", "queue_of"),
     ("test_revoke", "tests/test_task.py", "test_revoke"),
+    ("carry_forward", "lib/book.rb", "Book.carry_forward!"),
+    ("carry_forward!", "lib/book.rb", "Book.carry_forward!"),
 ]
 
 

@@ -144,8 +144,8 @@ class NamedPlaces:
         *qualifiers, name = mention.parts
         places = [
             each
-            for spelled in (name, f"{name}!", f"{name}?")  # a sign behind a name may be the sentence's
-            for each in self._chunks.defining(spelled, most=_MOST_PLACES)
+            for signed in (name, f"{name}!", f"{name}?")  # a sign behind a name may be the sentence's
+            for each in self._chunks.defining(signed, most=_MOST_PLACES)
             if self._documents[each.document].content_type is ContentType.CODE
         ]
         if not any(each.bears for each in places):
