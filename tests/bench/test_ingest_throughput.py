@@ -40,8 +40,6 @@ ROUNDS = 3
 FILES = 422  # modules of the standard library: some 20,000 chunks, beside which ten seconds of starting count little
 FILES_WITH_ENTITIES = 120  # entities cost twice as much as vectors
 UNCHANGED = 0.05  # of the first run's time is what a run may take that finds nothing new
-# The goals are .90 and, of one file in a hundred, .05 besides its share. Missed (docs/ingestion.md): these are kept.
-BESIDE_BARE, CHANGED = 0.70, 0.075
 RECORDS = 3_000  # two minutes of the slower ones: beside them, seconds of starting count little
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
@@ -93,7 +91,7 @@ def test_the_pipeline_beside_the_bare_encoder(line: Line, tmp_path: Path) -> Non
         f"{outcome.documents} documents, {len(texts)} texts: bare {len(texts) / bare_s:.1f}/s, "
         f"pipeline {len(texts) / seconds:.1f}/s ({seconds:.1f} s)"
     )
-    line("pipeline without entities / bare encoder", measured, bare_s / seconds, f">= {BESIDE_BARE:.2f}")
+    line("pipeline without entities / bare encoder", measured, bare_s / seconds, ">= 0.85")
     again, again_s = ingested(settings, tmp_path / "tree")
     line(
         "unchanged again / the first time", f"{again_s:.1f} s, {again.embedded} embedded", again_s / seconds, "<= 0.05"
@@ -102,9 +100,9 @@ def test_the_pipeline_beside_the_bare_encoder(line: Line, tmp_path: Path) -> Non
     share = edited(tmp_path / "tree")
     changed, changed_s = ingested(settings, tmp_path / "tree")
     measured = f"{changed_s:.1f} s, {changed.embedded} texts embedded, {share:.1%} of all text in edited files"
-    line("one file in a hundred changed / the first time", measured, changed_s / seconds, f"<= {CHANGED:.3f}")
-    assert changed_s / seconds <= CHANGED
-    assert bare_s / seconds >= BESIDE_BARE
+    line("one file in a hundred changed / the first time", measured, changed_s / seconds, f"<= {UNCHANGED + share:.3f}")
+    assert changed_s / seconds <= UNCHANGED + share
+    assert bare_s / seconds >= 0.85
 
 
 @pytest.mark.usefixtures("cluster_of_all_cores")
