@@ -288,12 +288,10 @@ def chunk_code(document: Document, sizes: ChunkSizes, count_tokens: TokenCounter
         return chunk_text(document, sizes, count_tokens)
     text = SizedText(document.text, sizes, count_tokens)
     tree = SyntaxTree(text.source, grammar)
-    outline = _Outline(tree, text)
-    is_sql = grammar.name == "sql"
-    units = joined(text, outline.statements() if is_sql else _bundled(outline.file()))
+    outline = _Outline(tree, text, errors=[*tree.errors])
+    units = joined(text, outline.statements() if grammar.name == "sql" else _bundled(outline.file()))
     facts = facts_of(tree, outline.owned, outline.named, outline.tests)
-    # Statements are found without the tree: its errors say nothing of them.
-    return assemble(document, text, units, replace(facts, errors=()) if is_sql else facts)
+    return assemble(document, text, units, replace(facts, errors=outline.errors))
 
 
 def _bundled(units: Sequence[ParsedUnit]) -> list[ParsedUnit]:
@@ -331,6 +329,7 @@ class _Outline:
     owned: list[MemberSpan] = field(default_factory=list)  # spans of the members of types, in order
     named: list[tuple[int, str]] = field(default_factory=list)  # places of the names that the file defines
     tests: list[tuple[int, int]] = field(default_factory=list)  # spans of tests, in order
+    errors: list[tuple[int, int]] = field(default_factory=list)  # spans of what could not be understood
 
     def file(self) -> list[ParsedUnit]:
         """Units of the whole file, which cover it."""
@@ -354,7 +353,10 @@ class _Outline:
         header = _HEADER.match(source)
         floor = header.end() if header is not None else 0
         groups: list[tuple[int, list[SqlStatement]]] = []
-        for statement in statements_of(source):
+        statements = list(statements_of(source))
+        # They are found without the tree, whose errors would be those of dialects.
+        self.errors[:] = [(each.start, each.end) for each in statements if not each.paired]
+        for statement in statements:
             if groups and statement.start < floor:
                 groups[-1][1].append(statement)
             else:

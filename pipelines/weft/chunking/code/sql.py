@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.chunking.units.splitting import decoded
 
@@ -74,6 +74,7 @@ class SqlStatement:
     place: int = 0  # of the name
     signature: str = ""
     table: str = ""  # what it changes, where it defines nothing
+    paired: bool = True  # whether its brackets are
 
 
 def statements_of(source: bytes) -> Iterator[SqlStatement]:
@@ -84,14 +85,14 @@ def statements_of(source: bytes) -> Iterator[SqlStatement]:
         [('code', ''), ('table', 'a.b')]
     """
     before = 0
-    for start, end in _spans(source):
-        yield _statement(source, before, start, end)
+    for start, end, paired in _spans(source):
+        yield replace(_statement(source, before, start, end), paired=paired)
         before = end
 
 
-def _spans(source: bytes) -> list[tuple[int, int]]:
+def _spans(source: bytes) -> list[tuple[int, int, bool]]:
     tokens, separated = _TOKENS[b"`" in source], max((each.start() for each in _SEPARATOR.finditer(source)), default=-1)
-    spans: list[tuple[int, int]] = []
+    spans: list[tuple[int, int, bool]] = []
     mark, start, at, nesting, nests = b";", -1, 0, _Nesting(), True
     while (match := tokens.search(source, at)) is not None or (nesting.depth and nests):
         if match is None:  # a word was no bracket: none counts from here on
@@ -111,11 +112,11 @@ def _spans(source: bytes) -> list[tuple[int, int]]:
                 continue
             at = place + len(mark)
         if start < 0 and spans:
-            spans[-1] = spans[-1][0], at
+            spans[-1] = spans[-1][0], at, spans[-1][2]
         else:
-            spans.append((place if start < 0 else start, at))
+            spans.append((place if start < 0 else start, at, nesting.paired))
         start, nesting = -1, _Nesting()
-    return spans if start < 0 else [*spans, (start, len(source.rstrip()))]
+    return spans if start < 0 else [*spans, (start, len(source.rstrip()), nesting.paired)]
 
 
 @dataclass(slots=True)
@@ -124,9 +125,16 @@ class _Nesting:
 
     depth: int = 0  # in BEGIN or CASE
     brackets: int = 0
+    closed: int = 0  # brackets that nothing opened
+
+    @property
+    def paired(self) -> bool:
+        """Whether all brackets so far are."""
+        return not (self.brackets or self.closed)
 
     def take(self, kind: str | None, token: bytes) -> None:
         """Goes on behind a token; BEGIN in brackets is the name of a column."""
+        self.closed += token == b")" and not self.brackets
         self.brackets = max(0, self.brackets + (token == b"(") - (token == b")"))
         if kind == "open" and (not self.brackets or token[:1] in b"Cc"):
             self.depth += 1
