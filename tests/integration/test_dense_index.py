@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from weft.domain.errors import CorruptionError
-from weft.indexes.dense.vectors import DenseIndex, TrainedIndex, build_dense, index_vectors, open_dense
+from weft.indexes.dense.vectors import DenseIndex, StoredVectors, TrainedIndex, build_dense, index_vectors, open_dense
 from weft.indexes.manifest import DenseFacts
 from weft.indexes.rows import RowSet
 from weft.indexes.settings import VectorSettings
@@ -64,7 +64,10 @@ def test_quantisers_are_trained_once(stored: np.ndarray, built: tuple[Path, Dens
     fewer = np.delete(stored, np.s_[::10], axis=0)
     np.save(tmp_path / "vectors.npy", fewer)
     again = index_vectors(
-        [tmp_path], settings(exact_below=1_000), trained=TrainedIndex(folder / "index.faiss", facts.probes)
+        StoredVectors((tmp_path,), (len(fewer),), DIMENSION),
+        settings(exact_below=1_000),
+        tmp_path / "work",
+        trained=TrainedIndex(folder / "index.faiss", facts.probes),
     )
     before, after = (faiss.read_index(str(path / "index.faiss")) for path in (folder, tmp_path))
     assert again.recall >= 0.95
@@ -81,7 +84,8 @@ def test_quantisers_that_do_not_serve_any_more_are_trained_anew(stored: np.ndarr
     (tmp_path / "new").mkdir()
     np.save(tmp_path / "new" / "vectors.npy", stored)
     trained = TrainedIndex(tmp_path / "old" / "index.faiss", old.probes)
-    facts = index_vectors([tmp_path / "new"], settings(exact_below=1_000), trained=trained)
+    vectors = StoredVectors((tmp_path / "new",), (len(stored),), DIMENSION)
+    facts = index_vectors(vectors, settings(exact_below=1_000), tmp_path / "work", trained=trained)
     before, after = (faiss.read_index(str(tmp_path / name / "index.faiss")) for name in ("old", "new"))
     assert (facts.kind, facts.recall >= 0.95) == ("ivfpq", True)
     assert not np.array_equal(_centroids(before), _centroids(after))

@@ -42,19 +42,28 @@ for path in sorted(tree.rglob("*")):
         client.upload_file(str(path), sys.argv[1], f"sources/tree/{path.relative_to(tree)}")
 """
 BUILD = """
-import socket, sys, tempfile, time
-from pathlib import Path
-from weft.ingestion.pipeline import builders_of
+import socket, sys, time
+from dataclasses import dataclass
+from weft.catalog.catalog import Catalog
+from weft.ingestion.building import builders_of
+from weft.ingestion.stages.reuse import Base
 from weft.runtime.ray.cluster import connect
 from weft.runtime.ray.stages import ON_CLUSTER
+from weft.runtime.storage.working_copy import place_of
 from weft.settings import load_settings
-address, folder = sys.argv[1:]
+address, store, is_small = sys.argv[1:]
 connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
-def host(number):
+@dataclass
+class Shard:
+    number: int
+def host(shard):
     time.sleep(5.0)  # so long that one host is not done before another begins
     return socket.gethostname()
-builders = builders_of(ON_CLUSTER, Path(tempfile.mkdtemp(dir=folder)))
-print(*sorted(set(builders.tasks(host, range(6)))))
+catalog = Catalog(place_of(store))
+executor = ON_CLUSTER.guarded(catalog.claim(ON_CLUSTER.on_other_hosts))
+folders = catalog.stage(), catalog.stage()
+builders = builders_of(executor, catalog, *folders, Base(None), is_small=is_small == "True")
+print(*sorted(set(builders.tasks(host, [Shard(number) for number in range(6)]))))
 """
 PRODUCE = """
 import random, sys, time
@@ -146,11 +155,16 @@ def a_fleet(*further: str) -> Iterator[Fleet]:
         yield Fleet(hosts, hosts.start_ray(cpus=1), told)
 
 
-@pytest.mark.parametrize("common", [False, True], ids=["disks of their own", "a common disk"])
-def test_hosts_make_what_one_makes(common: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("common", "shards"),
+    [(False, 1), (False, 4), (True, 4)],
+    ids=["a shard on disks of their own", "shards on disks of their own", "shards on a common disk"],
+)
+def test_hosts_make_what_one_makes(common: bool, shards: int, tmp_path: Path) -> None:
     """SCL-2, SCL-4, SCL-6, SCL-16: others read objects, and the content hash is that of one host.
 
-    Where working copies lie on a common disk, all hosts build and no part is sent; else the first one builds alone.
+    Several shards are built by all hosts, which send what others need of them unless working copies lie on a common
+    disk; one shard is built by the first.
     """
     with a_fleet() as fleet:
         tree = a_tree(tmp_path, files=FILES)
@@ -162,10 +176,13 @@ def test_hosts_make_what_one_makes(common: bool, tmp_path: Path) -> None:
             a_model(copies)
             fleet.driver.environment["WEFT__STORAGE__LOCAL"] = str(copies / "store")
         urls = (f"s3://{fleet.bucket}/sources/tree", f"s3://{fleet.bucket}/store")
-        done = fleet.python("-m", "tests.support.ingest_process", "joined", *urls, fleet.address, WORDS)
+        cut = f"index.shard_contents={4 * FILES // shards}"
+        done = fleet.python("-m", "tests.support.ingest_process", "joined", *urls, fleet.address, WORDS, cut)
         requests = fleet.told.read_text().splitlines()
-        plan = a_plan(tree, tmp_path / "store", encoder=WORDS)
+        plan = a_plan(tree, tmp_path / "store", cut, encoder=WORDS)
         alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
+        (manifest,) = Catalog(plan.store).generations()
+        assert len(manifest.shards) > 2 if shards > 1 else len(manifest.shards) == 1
         assert json.loads(done.splitlines()[-1]) == {
             "content_hash": alone.content_hash,
             "documents": alone.documents,
@@ -174,8 +191,14 @@ def test_hosts_make_what_one_makes(common: bool, tmp_path: Path) -> None:
         assert any(line.startswith("PUT") and "/parts/" in line for line in requests) != common
         read = [list((host.own_disk / "weft" / "sources").rglob("module_*.py")) for host in fleet.others]
         assert any(read), "no other host read an object itself"
-        built = fleet.python("-c", BUILD, fleet.address, copies).splitlines()[-1].split()
-        assert len(built) > 1 if common else built == [fleet.driver.name], built
+        built = fleet.python("-c", BUILD, fleet.address, urls[1], shards == 1).splitlines()[-1].split()
+        if shards == 1:
+            assert built == [fleet.driver.name]
+        else:
+            assert len(built) > 1 if common else built == sorted(host.name for host in fleet.hosts.hosts)
+        found = json.loads(fleet.python("-m", "weft", "search", "--store", urls[1], "--json", "open the parser"))
+        assert found["generation"].split("-")[1] == alone.content_hash[:12]
+        assert found["results"]
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -210,6 +233,32 @@ def test_a_run_goes_on_when_a_host_is_lost(loss: str, tmp_path: Path) -> None:
             line for line in log.read_text().splitlines() if line.startswith("{")
         )  # Ray tells of the loss beside
         assert json.loads(told) == outcome
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_host_is_lost_that_builds(loss: str, tmp_path: Path) -> None:
+    """SCL-6, SCL-16: others build its shards, too, from what all have sent."""
+    with a_fleet() as fleet:
+        tree = a_tree(tmp_path, files=FILES)
+        fleet.python("-c", PUT_ALL, fleet.bucket, tree)
+        for host in fleet.hosts.hosts:
+            a_model(host.own_disk / "weft" / "stores")
+        urls, cut = (f"s3://{fleet.bucket}/sources/tree", f"s3://{fleet.bucket}/store"), "index.shard_contents=5"
+        run = fleet.start("run.log", "-m", "tests.support.ingest_process", "joined", *urls, fleet.address, WORDS, cut)
+
+        def at_work() -> list[Host]:
+            of_shards = "weft/stores/*/generations/.staging-*/shards/*/chunks"
+            return [host for host in fleet.others if any(host.own_disk.glob(of_shards))]
+
+        wait_until(lambda: bool(at_work()) or run.poll() is not None)
+        LOSSES[loss](at_work()[0])
+        log = fleet.hosts.folder / "run.log"
+        assert run.wait(300) == 0, log.read_text()[-3000:]
+        plan = a_plan(tree, tmp_path / "store", cut, encoder=WORDS)
+        alone = ingest(plan, Catalog(plan.store), HERE, lambda _: None, clock=time.monotonic)
+        told = next(line for line in log.read_text().splitlines() if line.startswith("{"))
+        assert json.loads(told)["content_hash"] == alone.content_hash
+        assert "building again without a host that was lost" in log.read_text()
 
 
 def test_searches_go_on_while_the_host_of_a_shard_is_cut_off() -> None:

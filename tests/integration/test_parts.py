@@ -152,7 +152,7 @@ def test_a_share_is_fetched_once_and_nothing_else_with_it(
                 assert indexes is not None
                 indexes.close()
             # Once is enough: there is nothing to fetch from now on.
-            monkeypatch.setattr(working_copy_of(catalog.root), "_file", None)
+            monkeypatch.setattr(working_copy_of(catalog.root), "fetch", None)
         within = catalog.root / ".searched" / ("tables" if own is None else f"{own.number}-of-2") / name
         fetched = {path.relative_to(within).as_posix() for path in within.rglob("*") if path.is_file()}
         wanted = {

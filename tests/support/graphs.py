@@ -20,7 +20,7 @@ from weft.indexes.dense.vectors import VECTORS_FILE
 from weft.indexes.graph.build import build_graph
 from weft.indexes.graph.graph import Graph
 from weft.indexes.graph.rounds import GraphTask
-from weft.indexes.manifest import VECTORS_FOLDER, DenseFacts
+from weft.indexes.manifest import VECTORS_FOLDER
 from weft.indexes.settings import GraphIndexSettings
 from weft.settings import load_settings
 
@@ -124,14 +124,16 @@ def a_graph(
 ) -> Graph:
     """The graph of some files, opened."""
     staged(folder / "chunks", files, mentions=mentions, rejected=rejected, seed=seed)
-    dense = {}
+    hashes = sorted({chunk.content_hash for _, of_file in files for chunk in of_file})
+    similar: tuple[Path, ...] = ()
     if vectors is not None:
         (of_encoder := folder / VECTORS_FOLDER / "drawn").mkdir(parents=True)
         np.save(of_encoder / VECTORS_FILE, vectors)
-        dense["drawn"] = DenseFacts(dimension=vectors.shape[1], kind="exact")
+        similar = (of_encoder / VECTORS_FILE,)
     merge = load_settings(environment={}).index.merge.model_copy(update={"threads": threads})
-    build_graph(GraphTask(folder, folder / "work", dense, settings or graph_settings(), merge))
-    hashes = sorted({chunk.content_hash for _, of_file in files for chunk in of_file})
+    counts = (len(hashes),), (sum(len(of_file) for _, of_file in files),)
+    encoder = None if vectors is None else "drawn"
+    build_graph(GraphTask(folder, folder / "work", *counts, encoder, similar, settings or graph_settings(), merge))
     return Graph(folder / "graph", hashes)
 
 

@@ -85,7 +85,15 @@ def on_cluster_at(
     """A run on a cluster that is there already, with one kind of actors."""
     connect(load_settings(assignments=[f"cluster.address={address}"], environment={}).cluster)
     plan = replace(a_plan(source, store, *assignments, encoder=encoder), here=here)
-    return ingest(plan, Catalog(store), ON_CLUSTER, lambda _: None, clock=time.monotonic)
+
+    def watch(progress: IndexProgress) -> None:
+        if progress.phase not in phases:
+            phases.append(progress.phase)
+            sys.stdout.write(f"{progress.phase}\n")
+            sys.stdout.flush()
+
+    phases: list[str] = []
+    return ingest(plan, Catalog(store), ON_CLUSTER, watch, clock=time.monotonic)
 
 
 def on_own_cluster(source: Path, store: Path, point: Point | None, encoder: str = SLOW) -> IndexOutcome:

@@ -22,7 +22,9 @@ WHERE_AGAIN_HELPS = {
     "pipelines/weft/ingestion/stages/visibility.py": "a file was replaced while the run read it",
     "pipelines/weft/runtime/ray/cluster.py": "Ray did not start in time on a busy machine",
     "pipelines/weft/runtime/mlflow/errors.py": "the next run records in an MLflow run of its own",
+    "pipelines/weft/runtime/ray/stages.py": "a host was lost",
     "pipelines/weft/runtime/storage/remote.py": "a setting of the client that asks an object store again",
+    "pipelines/weft/runtime/storage/run_files.py": "what another host sent was removed meanwhile",
     "pipelines/weft/runtime/storage/working_copy.py": "another host removed or replaced it meanwhile",
     "pipelines/weft/wording/lexicon.py": "a list of words, and no advice",
 }

@@ -28,6 +28,7 @@ from weft.embedding.models import BUNDLED
 from weft.evaluation.replay.masking import Masks, masked
 from weft.indexes.generation import Generation, open_generation
 from weft.indexes.manifest import ANSWERING, read_generation_manifest, tables_of
+from weft.ingestion.building import Parts
 from weft.ingestion.pipeline import Watch, ingest
 from weft.ingestion.plan import IndexPlan
 from weft.ingestion.questions import StoredQuestion, stored_questions
@@ -151,26 +152,33 @@ def index(
 _log = logging.getLogger(__name__)
 
 
-def answering_facts(settings: Settings, folder: Path) -> Mapping[str, object]:
-    """What tells answers from gaps in a staged generation, as facts of its manifest."""
+def answering_facts(settings: Settings, folder: Path, parts: Parts | None = None) -> Mapping[str, object]:
+    """What tells answers from gaps in a staged generation, as facts of its manifest.
+
+    Args:
+        parts: Where its shards are searched, if that is elsewhere.
+    """
     rules = settings.consolidation.calibration
     questions = stored_questions(folder)[: rules.own_questions]
     if len(questions) * rules.answerable_bound < 1.0:
         return {}
     try:
-        answering = _fitted(settings, folder, questions)
+        answering = _fitted(settings, folder, questions, parts)
     except WeftError as error:
         _log.warning("no threshold of answers: %s", error)
         return {}
     return {} if answering is None else {ANSWERING: asdict(answering)}
 
 
-def _fitted(settings: Settings, folder: Path, questions: Sequence[StoredQuestion]) -> Answering | None:
+def _fitted(
+    settings: Settings, folder: Path, questions: Sequence[StoredQuestion], parts: Parts | None
+) -> Answering | None:
     # Nothing else runs on this host by now; Ray's tasks are told to take one core.
     threads = {"encode_threads": len(os.sched_getaffinity(0))}
     rules, retrieval = settings.consolidation.calibration, settings.retrieval.model_copy(update=threads)
     engines = load_engines(settings.model_copy(update={"retrieval": retrieval}))
-    with closing(open_generation(folder, verify=False)) as generation:
+    elsewhere = None if parts is None else parts(read_generation_manifest(folder))
+    with closing(open_generation(folder, verify=False, parts=elsewhere)) as generation:
         if engines.encoders[0].name not in generation.encoders:
             return None
         snapshot = _as_asked(generation, questions, engines, settings)

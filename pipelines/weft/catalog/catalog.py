@@ -48,6 +48,7 @@ from weft.runtime.storage.files import (
 )
 from weft.runtime.storage.locks import Patience, locked
 from weft.runtime.storage.packs import PACKS
+from weft.runtime.storage.run_files import PARTS, RunFiles
 from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
 
 # What sessions forked from: live evidence held still, without copying it (LRN-14); and their memories (LRN-15).
@@ -310,33 +311,51 @@ class Catalog:
 
     def clean_leftovers(self) -> list[Path]:
         """Remove what killed runs left behind; folders of running processes stay, and uploads of the last day."""
+        guests: Collection[Path] = ()
         if self._copy is not None:
-            for kind in (GENERATIONS, LEARNED, FOLDER, "parts", PACKS):
+            for kind in (GENERATIONS, LEARNED, FOLDER, PARTS, PACKS):
                 self._copy.sweep(kind)
-        return [*self._staging.clean_leftovers(), *self.learned.staging.clean_leftovers()]
+            guests = RunFiles(self.root).guests()
+        return [*self._staging.clean_leftovers(guests), *self.learned.staging.clean_leftovers()]
 
-    def publish(self, staging: Path, *, expected_parent: GenerationId | None) -> GenerationId:
+    def publish(
+        self,
+        staging: Path,
+        *,
+        expected_parent: GenerationId | None,
+        elsewhere: Callable[[Manifest], Collection[str]] | None = None,
+    ) -> GenerationId:
         """Make a staged generation the live one; a process killed at any point leaves the old one or the new one.
 
         The order is the argument: (1) verify, (2) make the files durable, (3) refuse if another went live,
         (4) rename the folder and make that durable, (5) replace the pointer and make that durable. In an object store
         (4) is an upload with the manifest last, and (5) a compare-and-set.
 
+        Args:
+            elsewhere: Has the hosts that built a generation send its files, each verified, and says which these were;
+                of a generation that is not built on this host alone, which has no copy of it then.
+
         Raises:
             CorruptionError: The staged files are not those of their manifest.
             StaleVersionError: Another generation than `expected_parent` is live; rebuild on top of it.
         """
         manifest = read_generation_manifest(staging)
-        verify_files(staging, manifest.files)
+        if elsewhere is None:
+            sent: Collection[str] = ()
+            verify_files(staging, manifest.files)
+        else:
+            sent = elsewhere(manifest)
+            verify_some(staging, {file: digest for file, digest in manifest.files.items() if file not in sent})
         sync_tree(staging)
         _require_live(self._pointer.read(), expected_parent)
         if self._copy is not None:
-            self._copy.publish(f"{GENERATIONS}/{manifest.id}", staging)
+            self._copy.publish(f"{GENERATIONS}/{manifest.id}", staging, sent)
         try:
             with self._pointer.writing():
                 _require_live(self._pointer.read(), expected_parent)
-                staging.rename(self._folder / manifest.id)
-                sync_folder(self._folder)
+                if elsewhere is None:
+                    staging.rename(self._folder / manifest.id)
+                    sync_folder(self._folder)
                 self._pointer.replace(lambda live: _at(_require_live(live, expected_parent), manifest.id))
         except StaleVersionError:
             if self._copy is not None:  # another host was faster

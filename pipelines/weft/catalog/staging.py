@@ -7,6 +7,7 @@ import fcntl
 import os
 import secrets
 import shutil
+from collections.abc import Collection
 from pathlib import Path
 
 _PREFIX = ".staging-"
@@ -48,13 +49,18 @@ class StagingArea:
         published.rename(hidden)
         shutil.rmtree(hidden)
 
-    def clean_leftovers(self) -> list[Path]:
-        """Remove what killed runs left behind, and return these folders; those of running processes stay."""
+    def clean_leftovers(self, spared: Collection[Path] = ()) -> list[Path]:
+        """Remove what killed runs left behind, and return these folders; those of running processes stay.
+
+        Args:
+            spared: Folders that stay, too.
+        """
         pruned = [path for path in self._folder.glob(f"{_PRUNED}*") if path.is_dir()]
         for path in pruned:
             shutil.rmtree(path, ignore_errors=True)
         staged = {path.with_name(path.name.removesuffix(_LOCK_SUFFIX)) for path in self._folder.glob(f"{_PREFIX}*")}
-        return sorted([*pruned, *(path for path in staged if path not in self._held and self._removed(path))])
+        staged -= {*self._held, *spared}
+        return sorted([*pruned, *(path for path in staged if self._removed(path))])
 
     def _removed(self, staging: Path) -> bool:
         descriptor = os.open(_lock_of(staging), os.O_RDWR | os.O_CREAT, 0o644)

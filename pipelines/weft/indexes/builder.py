@@ -11,13 +11,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.domain.ids import GenerationId
 from weft.indexes import schemas
 from weft.indexes.dense.gather import DenseTask, IsolationTask, gather, isolate
-from weft.indexes.dense.vectors import FAISS_FILE, TUNING, TrainedIndex, index_vectors
+from weft.indexes.dense.isolation import compared_rows
+from weft.indexes.dense.samples import write_samples
+from weft.indexes.dense.vectors import FAISS_FILE, TUNING, StoredVectors, TrainedIndex, index_vectors
 from weft.indexes.former_places import FORMER_PLACES, FORMER_PLACES_FILE
 from weft.indexes.graph.aliases import LONGEST_GROUP
 from weft.indexes.graph.build import build_graph
@@ -44,6 +47,7 @@ from weft.indexes.shards import MapTasks, overlapping, shards_of, take_over
 from weft.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.storage.files import file_hashes
+from weft.runtime.storage.run_files import Brought
 from weft.runtime.storage.tables import TableQueries
 
 # Which content took the place of one that is no longer there: its text, edited, cut otherwise or moved (ARC-4).
@@ -143,6 +147,12 @@ class RevisionTask:
     settings: RevisionSettings
     merge: MergeSettings
 
+    @property
+    def reads(self) -> list[Brought]:
+        """The chunks of all shards, if there is anything to compare them with."""
+        shards = [] if self.earlier is None else shards_of(self.staging)
+        return [Brought(shard / CHUNKS_FOLDER, ("chunks.",)) for shard in shards]
+
 
 def write_revisions(task: RevisionTask) -> None:
     """Write what took the place of contents of former generations, and what stood where."""
@@ -188,7 +198,9 @@ def _oldest(task: RevisionTask) -> float:
     return task.made_at - task.settings.days * SECONDS_PER_DAY
 
 
-_WORK = ".work"
+def work_folder(staging: Path) -> Path:
+    """Where what is needed lies until a staged generation is complete."""
+    return staging / ".work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +216,35 @@ class _Shard:
         return () if self.base is None else tuple(overlapping(shards_of(self.base), self.number, count))
 
 
+@dataclass(frozen=True, slots=True)
+class _TakeOver:
+    """The text index of a shard that is as it was."""
+
+    number: int
+    base: Path
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Built:
+    """The files of one shard, where it was built."""
+
+    number: int
+    folder: Path
+
+
 class GenerationBuilder:
     """Stages one generation in a folder of its own; nothing outside that folder is written."""
 
-    def __init__(self, staging: Path, settings: IndexSettings, *, map_shards: MapTasks = map) -> None:
-        """Prepare to build."""
+    def __init__(
+        self, staging: Path, settings: IndexSettings, *, map_shards: MapTasks = map, alone: MapTasks | None = None
+    ) -> None:
+        """Prepare to build; `alone` runs the tasks of a generation of one shard, `map_shards` where none is given."""
         self._staging = staging
         self._settings = settings
-        self._map = map_shards
-        self._work = staging / _WORK
+        self.map_shards = map_shards
+        self._alone = alone or map_shards
+        self._work = work_folder(staging)
         self._earlier: Path | None = None
 
     def build(self, parts: Sequence[Path], facts: Mapping[str, object]) -> Manifest:
@@ -229,7 +261,10 @@ class GenerationBuilder:
         task = Merge(
             tuple(parts), base, self._staging, self._work, settings.merge, settings.shard_contents, self._earlier
         )
-        return merge_tables(task, self._map)
+        merged = merge_tables(task, self.map_shards, self._alone)
+        if len(merged.shards) == 1:
+            self.map_shards = self._alone
+        return merged
 
     def index(
         self,
@@ -245,22 +280,21 @@ class GenerationBuilder:
         shards = [_Shard(number, one, base) for number, one in enumerate(merged.shards)]
         # Under way from here on, where there are workers: the graph waits for the vectors, the text for nothing.
         tasks = self._text_tasks(shards, before)
-        text = self._map(_write_text, tasks)
+        text = self.map_shards(_write_text, tasks)
         impacts = self._impacts(shards, facts, before)
-        revised = self._map(write_revisions, [self._revision_task()])
+        revised = self.map_shards(write_revisions, [self._revision_task()])
         dense = {
             name: self._dense(shards, name, encoding, before, retrained=retrained, on_gpus=on_gpus)
             for name, encoding in merged.encoders.items()
         }
-        own = self._settings
-        task = GraphTask(self._staging, self._work / "graph", dense, own.graph, own.merge, self._earlier)
-        graph = build_graph(task, self._map)
+        graph = build_graph(self._graph_task(merged, dense), self.map_shards)
         _await(text)
         _await(impacts)
         _await(revised)
-        _await(self._map(build_merged, self._merges(shards, tasks)))
+        _await(self.map_shards(build_merged, self._merges(shards, tasks)))
         shutil.rmtree(self._work)
-        by_shard = list(self._map(file_hashes, [one.folder for one in merged.shards] if len(shards) > 1 else []))
+        folders = [_Built(number, one.folder) for number, one in enumerate(merged.shards)]
+        by_shard = list(self.map_shards(_hashes, folders if len(shards) > 1 else []))
         hashed = {
             (one.folder / name).relative_to(self._staging).as_posix(): digest
             for one, hashes in zip(merged.shards, by_shard, strict=False)
@@ -288,6 +322,17 @@ class GenerationBuilder:
         own = self._settings
         return RevisionTask(self._staging, self._earlier, made_at, self._work, own.revisions, own.merge)
 
+    def _graph_task(self, merged: MergedTables, dense: Mapping[str, DenseFacts]) -> GraphTask:
+        own, encoder = self._settings, min(dense, default=None)
+        contents, chunks = (tuple(one.counts[name] for one in merged.shards) for name in ("contents", "chunks"))
+        similar: tuple[Path, ...] = ()
+        if encoder is not None and own.graph.enabled and 0 < sum(contents) <= SIMILAR_CONTENTS:
+            folders = [one.folder / VECTORS_FOLDER / encoder_folder(encoder) for one in merged.shards]
+            rows = np.arange(sum(contents))
+            similar = write_samples(folders, contents, rows, self._work / "similar", self.map_shards)
+        work = self._work / "graph"
+        return GraphTask(self._staging, work, contents, chunks, encoder, similar, own.graph, own.merge, self._earlier)
+
     def _dense(
         self,
         shards: Sequence[_Shard],
@@ -312,12 +357,14 @@ class GenerationBuilder:
                 work=self._work,
                 encoder=encoder,
                 dimension=encoding.dimension,
+                number=shard.number,
             )
             for shard in shards
         ]
-        gathered = list(self._map(gather, tasks))
+        gathered = list(self.map_shards(gather, tasks))
         folders = tuple(task.folder for task in tasks)
-        rows = max(1, sum(shard.merged.counts["contents"] for shard in shards))
+        counts = tuple(shard.merged.counts["contents"] for shard in shards)
+        rows = max(1, sum(counts))
         trained = None
         if is_same and former is not None and former.kind == "ivfpq" and not retrained:
             trained = TrainedIndex(
@@ -330,9 +377,20 @@ class GenerationBuilder:
                     if task.same is not None
                 },
             )
-        facts = index_vectors(folders, settings, trained=trained, run=self._map, on_gpus=on_gpus)
-        isolated = [IsolationTask(folders, shard.number, settings.isolation) for shard in shards]
-        _await(self._map(isolate, isolated))
+        vectors, work = StoredVectors(folders, counts, encoding.dimension), self._work / name
+        facts = index_vectors(vectors, settings, work, trained=trained, run=self.map_shards, on_gpus=on_gpus)
+        if settings.isolation.neighbours:
+            some = compared_rows(sum(counts), settings.isolation)
+            samples = write_samples(folders, counts, some, work / "compared", self.map_shards)
+            _await(
+                self.map_shards(
+                    isolate,
+                    [
+                        IsolationTask(folder, number, counts, samples, settings.isolation)
+                        for number, folder in enumerate(folders)
+                    ],
+                )
+            )
         token_bytes = sum(one.token_bytes for one in gathered) / rows
         return facts.model_copy(update={"made_with": encoding.made_with, "token_bytes": token_bytes})
 
@@ -358,16 +416,17 @@ class GenerationBuilder:
             )
             for shard in shards
         ]
-        return self._map(writer.build_impacts, tasks)
+        return self.map_shards(writer.build_impacts, tasks)
 
-    def _text_tasks(self, shards: Sequence[_Shard], before: Manifest | None) -> list[ShardTask | MergeShards]:
+    def _text_tasks(self, shards: Sequence[_Shard], before: Manifest | None) -> list[_TextTask]:
         """Writers of the text indexes: one that writes a shard's as it is, or several whose parts are merged later."""
-        settings, documents = self._settings, tuple(tables_of(self._staging, "documents"))
-        tasks: list[ShardTask | MergeShards] = []
+        settings = self._settings
+        documents = tuple(shard.merged.folder / CHUNKS_FOLDER / "documents.parquet" for shard in shards)
+        tasks: list[_TextTask] = []
         for shard in shards:
             merged, rows = shard.merged, shard.merged.counts["contents"]
             if merged.base is not None and before is not None and before.lexical == settings.lexical:
-                take_over(merged.base, merged.folder, [LUCENE_FOLDER])
+                tasks.append(_TakeOver(shard.number, merged.base, merged.folder))
                 continue
             whole = ShardTask(
                 merged.folder / CHUNKS_FOLDER, documents, shard.number, merged.folder, 0, rows, settings.lexical
@@ -377,7 +436,7 @@ class GenerationBuilder:
             tasks += parts if len(parts) > 1 else [self._merged_text(shard, parts)]
         return tasks
 
-    def _merges(self, shards: Sequence[_Shard], tasks: Sequence[ShardTask | MergeShards]) -> list[MergeShards]:
+    def _merges(self, shards: Sequence[_Shard], tasks: Sequence[_TextTask]) -> list[MergeShards]:
         """What is left to be merged of shards that several writers wrote."""
         parts = [task for task in tasks if isinstance(task, ShardTask)]
         numbers = {task.number for task in parts}
@@ -421,8 +480,17 @@ def _await(results: Iterable[object]) -> None:
         pass
 
 
-def _write_text(task: ShardTask | MergeShards) -> Any:
+_TextTask = ShardTask | MergeShards | _TakeOver
+
+
+def _write_text(task: _TextTask) -> Any:
+    if isinstance(task, _TakeOver):
+        return take_over(task.base, task.folder, [LUCENE_FOLDER])
     return build_shard(task) if isinstance(task, ShardTask) else build_merged(task)
+
+
+def _hashes(task: _Built) -> dict[str, str]:
+    return file_hashes(task.folder)
 
 
 def _new_id(created_at: float, content_hash: str) -> GenerationId:

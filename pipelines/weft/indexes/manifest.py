@@ -188,8 +188,8 @@ def content_hash_of(digests: Mapping[str, str], *, models: Mapping[str, str], pa
 
 
 def seal(folder: Path, manifest: Manifest, hashed: Mapping[str, str] = MappingProxyType({})) -> Manifest:
-    """Write a manifest, last of all files, with the hash of each of the others, or the one that is given."""
-    complete = manifest.model_copy(update={"files": file_hashes(folder, hashed)})
+    """Write a manifest, last of all files, with the hash of each of the others; hashes that are given say of more."""
+    complete = manifest.model_copy(update={"files": {**hashed, **file_hashes(folder, hashed)}})
     write_manifest(folder, complete.model_dump(mode="json"))
     return complete
 

@@ -1,8 +1,8 @@
 """Merging parts into the tables of a generation, in one canonical order and in bounded memory (ING-24, ING-25).
 
-Of two documents under one URI the first stays: which one that is, one worker finds out, from URIs alone. All rows are
-then cut by ranges, and each range is merged by itself into a shard (SCL-6): chunks and what belongs to them by content
-hash; documents, their texts and what was rejected by the hash of their URI.
+Of two documents under one URI the first stays: which one that is, one worker finds out, from lists of URIs alone. All
+rows are then cut by ranges, and each range is merged by itself into a shard (SCL-6): chunks and what belongs to them by
+content hash; documents, their texts and what was rejected by the hash of their URI.
 """
 
 from __future__ import annotations
@@ -23,33 +23,45 @@ from weft.domain.documents import Rejection
 from weft.domain.errors import StoreError
 from weft.indexes import schemas
 from weft.indexes.dense.gather import vector_tables
-from weft.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest, tables_of
+from weft.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest
 from weft.indexes.rows import HASH, hashes_of
 from weft.indexes.settings import MergeSettings
 from weft.indexes.shards import MapTasks, bounds, make_shards, overlapping, shard_count, shards_of, take_over
+from weft.runtime.storage.files import MANIFEST_FILE
+from weft.runtime.storage.run_files import Brought
 from weft.runtime.storage.tables import TableQueries
 
 REPEATED = "repeated_uri"
 ROWS_TOGETHER = 1_024
 """Rows of a row group: documents and their texts lie in the same groups, so that a group of both can be read alone."""
 
-_CUT_BYTES = 64 * 1024**2  # of parts that one task cuts: bounds its memory, changes nothing else
+_TOGETHER = 64  # parts that one task lists or cuts: bounds its memory, changes nothing else
 _REPEATED_DETAIL = "expected every document under a URI of its own, another came first"
 _OWN = {**schemas.TABLES, "kept": schemas.UNCHANGED}
 _DROPPED = schemas.without_nulls(uri=pa.string(), dropped_from=pa.string())
 _BY_CONTENT = ("chunks", "mentions")
 _BY_URI = ("documents", "texts", "rejected")
 _URI_HASH = "sha256(uri)"
+_EARLIER = f"{CHUNKS_FOLDER}/documents.parquet"  # that says since when documents are indexed
 _BY = {"by_type": "content_type", "by_domain": "domain", "by_language": "language"}
 
-# Of documents with one URI the first part's stays; what is in the live generation unchanged counts for its own part.
-_PLACED = """
-select uri, min(part) as part from (select uri, part from documents union all select uri, part from kept) group by uri
+# What is in some parts, and in a shard of the generation before, of each URI.
+_LISTED = schemas.without_nulls(uri=pa.string(), of=pa.string(), documents=pa.int64(), chunks=pa.int64())
+_COUNTED = """
+select uri, part as of, sum(documents)::bigint as documents, sum(chunks)::bigint as chunks from (
+    select uri, part, 1 as documents, 0 as chunks from documents union all select uri, part, 0, 1 from chunks
+) group by all
 """
-_UNCHANGED = "select kept.uri, kept.modified_at, kept.made_from from kept join placed using (uri, part)"
-_REPEATS = """
-select uri, part from (select uri, part from documents union all select uri, part from kept)
-anti join placed using (uri, part)
+_STAYING = schemas.UNCHANGED.append(pa.field("of", pa.string(), nullable=False))
+
+# Of documents with one URI the first part's stays; what is in the live generation unchanged counts for its own part.
+_PLACES = "select uri, of from listed where documents > 0 union all select uri, of from kept"
+_PLACED = f"select uri, min(of) as of from ({_PLACES}) group by uri"  # noqa: S608  # our own words
+_UNCHANGED = "select kept.uri, kept.modified_at, kept.made_from from kept join placed using (uri, of)"
+_REPEATS = f"select uri, of from ({_PLACES}) anti join placed using (uri, of)"  # noqa: S608
+_COUNT = """
+select (select coalesce(sum(chunks), 0) from listed anti join dropped using (uri, of))
+    + (select coalesce(sum(chunks), 0) from held semi join unchanged using (uri))
 """
 _DOCUMENTS = """
 select documents.* replace (earlier.since as indexed_at)
@@ -137,6 +149,7 @@ class MergedShard:
     summaries: Mapping[str, Mapping[str, int]]  # see `MergedTables`
     unchanged_contents: int
     base: Path | None  # the same shard of the generation before, where its contents are unchanged
+    encoders: Mapping[str, Encoding]  # of its new vectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,15 +166,19 @@ class MergedTables:
     summaries: Mapping[str, Mapping[str, int]]
 
 
-def merge_tables(task: Merge, run: MapTasks = map) -> MergedTables:
-    """Write every table of a generation; running it again writes the same."""
+def merge_tables(task: Merge, run: MapTasks = map, alone: MapTasks | None = None) -> MergedTables:
+    """Write every table of a generation; running it again writes the same.
+
+    Args:
+        alone: Runs the tasks of a generation of one shard; `run` where none is given.
+    """
     for folder in (task.work, task.out / CHUNKS_FOLDER):
         folder.mkdir(parents=True, exist_ok=True)
-    (outline,) = run(_outline, [task])
+    (outline,) = run(_outline, [_Outlined(task, _listed(task, run))])
     folders = make_shards(task.out, shard_count(outline.chunks, task.shard_contents))
     parts = _cut(task, len(folders), run)
     tasks = [_Shard(task, shard, len(folders), folders[shard], parts[shard]) for shard in range(len(folders))]
-    shards = list(run(_merge_shard, tasks))
+    shards = list((run if len(folders) > 1 else alone or run)(_merge_shard, tasks))
     counts: Counter[str] = Counter()
     digests = {}
     for number, one in enumerate(shards):
@@ -172,7 +189,7 @@ def merge_tables(task: Merge, run: MapTasks = map) -> MergedTables:
         counts=dict(counts),
         digests=digests,
         shards=shards,
-        encoders=outline.encoders,
+        encoders=_encoders(shards, task.base),
         unchanged=outline.unchanged,
         unchanged_contents=sum(shard.unchanged_contents for shard in shards),
         summaries={title: _added(shard.summaries[title] for shard in shards) for title in (*_BY, "rejected")},
@@ -187,39 +204,107 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items(), key=lambda item: (-item[1], item[0])))
 
 
+def _listed(task: Merge, run: MapTasks) -> list[Path]:
+    """Folders with lists of what is in some parts each, or in a shard of the generation before."""
+    parts, folder = sorted(task.parts, key=lambda part: part.name), task.work / "listed"
+    listings = [
+        _Listing(number, tuple(parts[start : start + _TOGETHER]), folder / f"parts-{number:06d}", task.settings)
+        for number, start in enumerate(range(0, len(parts), _TOGETHER))
+    ]
+    before = [] if task.base is None else shards_of(task.base)
+    listings += [
+        _Listing(number, (shard / CHUNKS_FOLDER,), folder / f"before-{number:06d}", task.settings, task.base)
+        for number, shard in enumerate(before)
+    ]
+    for _ in run(_list, listings):
+        pass
+    return [each.out for each in listings]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What is to be listed: some parts, or the tables of a shard of the generation before."""
+
+    number: int
+    folders: tuple[Path, ...]
+    out: Path
+    settings: MergeSettings
+    before: Path | None = None  # that generation
+
+    @property
+    def reads(self) -> Iterator[Brought]:
+        """Tables that have URIs."""
+        if self.before is None:
+            yield from (Brought(folder, ("documents.", "chunks.", "kept.")) for folder in self.folders)
+        else:
+            yield from (Brought(folder.parent) for folder in self.folders)
+
+    @property
+    def writes(self) -> list[Path]:
+        """The list."""
+        return [self.out]
+
+
+def _list(task: _Listing) -> None:
+    task.out.mkdir(parents=True, exist_ok=True)
+    spill = task.out / "spill"
+    with TableQueries(spill, memory_mb=task.settings.memory_mb, threads=task.settings.threads) as queries:
+        for name in ("documents", "chunks", "kept"):
+            queries.define(name, _files(task.folders, name), _OWN[name])
+        staying = "select uri, modified_at, made_from, part as of from kept"
+        for name, query, schema in (("listed", _COUNTED, _LISTED), ("kept", staying, _STAYING)):
+            with _writer(task.out / f"{name}.parquet", schema) as writer:
+                for table in queries.rows(query, schema, at_once=ROWS_TOGETHER):
+                    writer.write_table(table)
+
+
+@dataclass(frozen=True, slots=True)
+class _Outlined:
+    """What is to be found out of lists."""
+
+    merge: Merge
+    listed: Sequence[Path]
+
+    @property
+    def reads(self) -> list[Brought]:
+        """The lists."""
+        return [Brought(folder) for folder in self.listed]
+
+    @property
+    def writes(self) -> list[Path]:
+        """What is left out, and what is unchanged."""
+        return [self.merge.dropped, self.merge.unchanged]
+
+
 @dataclass(frozen=True, slots=True)
 class _Outline:
     """What has to be known of all parts before they are cut."""
 
     chunks: int  # rows that the chunks of all shards will have
     unchanged: int  # documents taken from the base
-    encoders: Mapping[str, Encoding]
 
 
-def _outline(task: Merge) -> _Outline:
-    """Write which documents are left out, and which are unchanged; of documents and chunks, URIs alone are read."""
+def _outline(of: _Outlined) -> _Outline:
+    """Write which documents are left out, and which are unchanged."""
+    task = of.merge
+    parts = [folder for folder in of.listed if folder.name.startswith("parts-")]
+    before = [folder for folder in of.listed if folder not in parts]
     spill = task.work / "outline"
     with TableQueries(spill, memory_mb=task.settings.memory_mb, threads=task.settings.threads) as queries:
-        for name in ("documents", "chunks", "kept"):
-            queries.define(name, _files(task.parts, name), _OWN[name])
-        for name in ("documents", "chunks"):
-            base = [] if task.base is None else tables_of(task.base, name)
-            queries.define(f"base_{name}", base, schemas.TABLES[name])
+        queries.define("listed", _files(parts, "listed"), _LISTED)
+        queries.define("kept", _files(parts, "kept"), _STAYING)
+        queries.define("held", _files(before, "listed"), _LISTED)
         queries.keep("placed", _PLACED)
         queries.keep("unchanged", _UNCHANGED)
         queries.keep("dropped", _REPEATS)
         for path, query, schema in (
-            (task.dropped, "select uri, part as dropped_from from dropped", _DROPPED),
+            (task.dropped, "select uri, of as dropped_from from dropped", _DROPPED),
             (task.unchanged, "select * from unchanged", schemas.UNCHANGED),
         ):
             with _writer(path, schema) as writer:
                 for table in queries.rows(query, schema, at_once=ROWS_TOGETHER):
                     writer.write_table(table)
-        return _Outline(
-            chunks=queries.number(f"select count(*) from ({_CHUNKS.format(inside='true')})"),  # noqa: S608
-            unchanged=_unchanged(queries),
-            encoders=_encoders(task),
-        )
+        return _Outline(chunks=queries.number(_COUNT), unchanged=_unchanged(queries))
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +317,16 @@ class _Run:
     shards: int
     dropped: Path
 
+    @property
+    def reads(self) -> list[Brought]:
+        """The parts, and what is left out of them."""
+        return [*map(Brought, self.parts), Brought(self.dropped)]
+
+    @property
+    def writes(self) -> list[Path]:
+        """What each shard gets."""
+        return [self.out(shard) for shard in range(self.shards)]
+
     def out(self, shard: int) -> Path:
         """The folder of what one shard gets."""
         return self.folder / f"{shard:04d}" / f"run-{self.number:06d}"
@@ -241,13 +336,8 @@ def _cut(task: Merge, count: int, run: MapTasks) -> list[tuple[Path, ...]]:
     """The parts of each shard: all of them for the only one, else what was cut out of them."""
     if count == 1:
         return [task.parts]
-    slices, runs, size = task.work / "slices", list[list[Path]](), _CUT_BYTES
-    for part in sorted(task.parts, key=lambda part: part.name):
-        if size >= _CUT_BYTES:
-            runs.append([])
-            size = 0
-        runs[-1].append(part)
-        size += sum(path.stat().st_size for path in part.glob("*.parquet"))
+    slices, parts = task.work / "slices", sorted(task.parts, key=lambda part: part.name)
+    runs = [parts[start : start + _TOGETHER] for start in range(0, len(parts), _TOGETHER)]
     tasks = [_Run(some, slices, number, count, task.dropped) for number, some in enumerate(runs)]
     written = list(run(_cut_run, tasks))
     return [
@@ -321,6 +411,20 @@ class _Shard:
         low, high = ["", *bounds(self.count), "g"][self.number : self.number + 2]
         return f"{digest} >= '{low}' and {digest} < '{high}'"
 
+    @property
+    def reads(self) -> Iterator[Brought]:
+        """What was cut for it; of the generation before all of the shards that hold any of it, or their documents."""
+        yield from map(Brought, (*self.parts, self.merge.dropped, self.merge.unchanged))
+        for generation, names in ((self.merge.base, [""]), (self.merge.earlier, [_EARLIER])):
+            if generation is not None:
+                yield Brought(generation / MANIFEST_FILE)
+                yield from (Brought(shard / name) for shard in self.overlapped(generation) for name in names)
+
+    @property
+    def writes(self) -> list[Path]:
+        """Its tables."""
+        return [self.folder / CHUNKS_FOLDER]
+
     def overlapped(self, generation: Path | None) -> list[Path]:
         """The shards of another generation that hold any of it."""
         return [] if generation is None else overlapping(shards_of(generation), self.number, self.count)
@@ -349,6 +453,7 @@ def _merge_shard(task: _Shard) -> MergedShard:
             summaries=_summaries(queries, folder),
             unchanged_contents=contents.unchanged,
             base=contents.base,
+            encoders=_encoders_in(task.parts),
         )
 
 
@@ -467,7 +572,7 @@ def _spans(names: Iterable[str], firsts: Iterable[int], counts: Iterable[int]) -
 
 def _unchanged(queries: TableQueries) -> int:
     unchanged = queries.number("select count(*) from unchanged")
-    held = queries.number("select count(*) from base_documents semi join unchanged using (uri)")
+    held = queries.number("select coalesce(sum(documents), 0) from held semi join unchanged using (uri)")
     if unchanged != held:
         raise StoreError(
             f"expected {unchanged} unchanged documents in the live generation, found {held}; run with --full"
@@ -482,18 +587,25 @@ def _summaries(queries: TableQueries, folder: Path) -> dict[str, dict[str, int]]
     return {**summaries, "rejected": queries.counts("written_rejected", "reason")}
 
 
-def _encoders(task: Merge) -> dict[str, Encoding]:
+def _encoders(shards: Iterable[MergedShard], base: Path | None) -> dict[str, Encoding]:
     """The encoders that the parts have vectors of; those of the base where the parts have none."""
     encoders: dict[str, Encoding] = {}
-    for path in (path for part in task.parts for path in vector_tables(part)):
+    for shard in shards:
+        encoders = {**shard.encoders, **encoders}
+    if not encoders and base is not None:
+        dense = read_generation_manifest(base).dense
+        encoders = {name: Encoding(facts.dimension, facts.made_with) for name, facts in dense.items()}
+    return dict(sorted(encoders.items()))
+
+
+def _encoders_in(parts: Iterable[Path]) -> dict[str, Encoding]:
+    encoders: dict[str, Encoding] = {}
+    for path in (path for part in parts for path in vector_tables(part)):
         schema = pq.read_schema(path)
         made_with = (schema.metadata or {}).get(schemas.MADE_WITH, b"").decode()
         for name in pq.read_table(path, columns=["encoder"])["encoder"].unique().to_pylist():
             encoders.setdefault(str(name), Encoding(schema.field("vector").type.list_size, made_with))
-    if not encoders and task.base is not None:
-        dense = read_generation_manifest(task.base).dense
-        encoders = {name: Encoding(facts.dimension, facts.made_with) for name, facts in dense.items()}
-    return dict(sorted(encoders.items()))
+    return encoders
 
 
 def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:

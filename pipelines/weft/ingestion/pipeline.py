@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from weft.catalog.catalog import Catalog
+from weft.domain.errors import WeftError
+from weft.domain.ids import GenerationId
 from weft.embedding.tokens import load_token_counter
 from weft.indexes.builder import GenerationBuilder
-from weft.indexes.dense.vectors import has_gpu
 from weft.indexes.graph.graph import unmet_relations
-from weft.indexes.manifest import seal_with
-from weft.indexes.shards import MapTasks
+from weft.indexes.manifest import read_generation_manifest, seal_with
+from weft.indexes.merge import MergedTables
 from weft.indexes.text.jvm import java_class
+from weft.ingestion.building import Builders, builders_of, description, sending
 from weft.ingestion.plan import (
     IndexPlan,
     by_words,
-    description,
     facts_of,
     forget,
     items_of,
@@ -48,9 +51,9 @@ from weft.ingestion.units import (
     Unit,
     UnitWorker,
     bring_part,
-    forget_parts,
     pack,
     part_of,
+    sent_parts,
     shuffled,
     unpack,
     write_part,
@@ -60,6 +63,9 @@ from weft.runtime.clock import Clock
 from weft.runtime.reuse import reused
 from weft.runtime.stages import HERE, Executor, Stage, run_through
 from weft.runtime.storage.errors import named
+from weft.runtime.storage.run_files import RunFiles
+
+_log = logging.getLogger(__name__)
 
 Watch = Callable[[IndexProgress], None]
 
@@ -118,11 +124,8 @@ def ingest(
     reading = reading_of(plan, models, weighing, sizes, base.documents())
 
     with ExitStack() as stack:
-        parts = stack.enter_context(staged_folder(catalog))
-        staged = stack.enter_context(staged_folder(catalog))
-        stack.callback(forget_parts, parts)
+        parts = stack.enter_context(staged_folder(catalog, executor))
         executor = executor.guarded(replace(guard, made=parts))
-        builders = builders_of(executor, staged) if catalog.is_remote else executor
 
         units = units_of(plan, with_stored(plan, listing, catalog, base.generation))
         changes = changed_units(units, reading, parts, executor, reporter, here=plan.here)
@@ -130,49 +133,86 @@ def ingest(
         compute(changes, stages, parts, executor, reporter)
         require_documents(plan, reporter.progress)
 
-        reporter.enter("merging tables")
-        builder = GenerationBuilder(staged, plan.index, map_shards=builders.tasks)
-        written = written_parts(parts, units)
-        merged = builder.merge(written, base=base.folder, earlier=base.earlier)
         facts = facts_of(plan, models, weighing, sizes, limit=limit, base=base)
-        content_hash, generation = builder.content_hash(merged, facts), base.generation
-
-        published = generation is None or plan.retrained or content_hash != base.content_hash
-        if generation is None or published:
-            reporter.enter("building indexes")
-            if not plan.by_words:
-                list(builders.tasks(write_questions, [staged]))
-            on_gpus = _on_gpus(builders)
-            builder.index(merged, facts, base=base.folder, retrained=plan.retrained, on_gpus=on_gpus)
-            reporter.enter("telling answers from gaps")
-            seal_with(staged, base.description(merged, plan.described_least) or description(plan, staged, builders))
-            reporter.enter("publishing")
-            generation = catalog.publish(staged, expected_parent=base.generation)
+        work = _Work(plan, catalog, base, parts, units, facts, reporter)
+        executor = replace(executor, on_other_hosts=guarding)
+        built = None
+        while built is None:
+            staged = stack.enter_context(staged_folder(catalog, executor))
+            builders = builders_of(executor, catalog, parts, staged, base, is_small=work.is_small)
+            try:
+                built = _built(work, builders, staged)
+            except WeftError:
+                if not builders.lost_host:
+                    raise
+                reporter.enter("building again without a host that was lost")
         reporter.enter("done")
         return outcome_of(
-            merged,
+            built.tables,
             reporter.progress,
-            generation=generation,
-            content_hash=content_hash,
-            published=published,
+            generation=built.generation,
+            content_hash=built.content_hash,
+            published=built.published,
             broken=listing.broken,
-            unmet_relations=unmet_relations(catalog.folder_of(generation)),
+            unmet_relations=built.unmet,
             extraction=plan.extraction.enabled,
         )
 
 
-def builders_of(executor: Executor, staged: Path) -> Executor:
-    """Who builds a generation of an object store: all hosts if all see the folder, else the one whose disk it is on."""
-    if all(sees for _, sees in executor.on_other_hosts(staged.is_dir)):
-        return executor
-    # A GPU may be elsewhere, so none is asked for.
-    return replace(executor, tasks=partial(executor.tasks, here=True), gpus=lambda: 0)
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a generation is built from."""
+
+    plan: IndexPlan
+    catalog: Catalog
+    base: Base
+    parts: Path
+    units: Sequence[Unit]
+    facts: Mapping[str, object]
+    reporter: ProgressReporter
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is one shard in any case."""
+        held = 0 if self.base.folder is None else read_generation_manifest(self.base.folder).counts["chunks"]
+        return held + self.reporter.progress.counts.get("chunks", 0) <= self.plan.index.shard_contents
 
 
-def _on_gpus(executor: Executor) -> MapTasks | None:
-    """Runs tasks that hold a GPU each, where FAISS computes on GPUs (SCL-15)."""
-    tasks = partial(executor.tasks, gpus=1.0)
-    return tasks if executor.gpus() != 0 and all(tasks(has_gpu, [None])) else None
+class _Built(NamedTuple):
+    """What was made, or is live already."""
+
+    tables: MergedTables
+    content_hash: str
+    generation: GenerationId
+    published: bool
+    unmet: list[str]  # a line for each relation that leads nowhere
+
+
+def _built(work: _Work, builders: Builders, staged: Path) -> _Built:
+    """Merge the parts, and build and publish what they make, unless it is live already."""
+    plan, base, reporter = work.plan, work.base, work.reporter
+    reporter.enter("merging tables")
+    parts = (written_parts if builders.run_files is None else sent_parts)(work.parts, work.units)
+    builder = GenerationBuilder(staged, plan.index, map_shards=builders.tasks, alone=builders.alone)
+    before = builders.seen(base.folder)
+    merged = builder.merge(parts, base=before, earlier=builders.seen(base.earlier))
+    content_hash, live = builder.content_hash(merged, work.facts), base.generation
+    if live is not None and not plan.retrained and content_hash == base.content_hash:
+        return _Built(merged, content_hash, live, False, unmet_relations(work.catalog.folder_of(live)))
+
+    run, shards = builder.map_shards, [shard.folder for shard in merged.shards]
+    reporter.enter("building indexes")
+    if not plan.by_words:
+        write_questions(staged, shards, run)
+    builder.index(merged, work.facts, base=before, retrained=plan.retrained, on_gpus=builders.on_gpus)
+    reporter.enter("telling answers from gaps")
+    described = base.description(merged, plan.described_least)
+    seal_with(staged, described or description(plan, staged, len(shards), builders, run))
+    reporter.enter("publishing")
+    unmet = unmet_relations(staged)
+    elsewhere = sending(builders, staged, len(shards), run)
+    generation = work.catalog.publish(staged, expected_parent=live, elsewhere=elsewhere)
+    return _Built(merged, content_hash, generation, True, unmet)
 
 
 def are_many(plan: IndexPlan, items: Sequence[SourceItem]) -> bool:
@@ -222,13 +262,24 @@ class _Compared:
 
 
 @contextmanager
-def staged_folder(catalog: Catalog) -> Iterator[Path]:
-    """A folder in the store, removed in the end; of one that was published nothing is left there by then."""
+def staged_folder(catalog: Catalog, executor: Executor) -> Iterator[Path]:
+    """A folder in the store, removed in the end; of one that was published nothing is left there by then.
+
+    Removed with it is what hosts have sent of it to an object store, and have of it on disks of their own.
+    """
     folder = catalog.stage()
     try:
         with named(folder):
             yield folder
     finally:
+        if catalog.is_remote:
+            run_files = RunFiles(catalog.root.absolute())
+            try:
+                run_files.forget(folder)
+                executor.on_other_hosts(partial(run_files.leave, folder))
+                run_files.leave(folder)
+            except WeftError as error:  # the next runs remove it after a day
+                _log.warning("left behind: %s", error)
         catalog.discard(folder)
 
 

@@ -22,7 +22,7 @@ from weft.extraction.checkpoints import identify, onnx_file_of
 from weft.extraction.scores import extraction_facts
 from weft.extraction.settings import ExtractionSettings
 from weft.indexes import schemas
-from weft.indexes.manifest import BY_WORDS, DESCRIBED, DEVICES, PRECISIONS, SOURCES, SPARSE
+from weft.indexes.manifest import BY_WORDS, DEVICES, PRECISIONS, SOURCES, SPARSE
 from weft.indexes.settings import IndexSettings
 from weft.ingestion.report import LEFT_OUT, IndexProgress
 from weft.ingestion.settings import IngestSettings, SourceSettings
@@ -51,7 +51,7 @@ WORDS_FIRST = 500
 """Documents that take minutes to be made vectors of, on a few processors."""
 
 
-Describe = Callable[[Path], Mapping[str, object]]
+Describe = Callable[..., Mapping[str, object]]
 """What is said of a staged generation beside what it was made of."""
 
 
@@ -117,15 +117,6 @@ def by_words(plan: IndexPlan) -> IndexPlan:
     graph = plan.index.graph.model_copy(update={"enabled": False})
     index = plan.index.model_copy(update={"graph": graph})
     return replace(plan, by_words=True, extraction=extraction, index=index, describe=None)
-
-
-def description(plan: IndexPlan, staged: Path, executor: Executor) -> Mapping[str, object]:
-    """What searches of a staged generation say about it, where that is asked for."""
-    if plan.describe is None:
-        return {}
-    on_gpu = any(one.device == CUDA for one in plan.encoders)
-    (facts,) = executor.tasks(plan.describe, [staged], gpus=float(on_gpu))
-    return {**facts, DESCRIBED: 1.0}
 
 
 def items_of(plan: IndexPlan) -> SourceListing:

@@ -21,8 +21,10 @@ import pyarrow.parquet as pq
 from weft.chunking.ground_truth import verbatim, without_docstring
 from weft.domain.documents import ContentType
 from weft.domain.ids import ContentHash
-from weft.indexes.manifest import CHUNKS_FOLDER, tables_of
+from weft.indexes.manifest import CHUNKS_FOLDER
 from weft.indexes.schemas import QUESTIONS
+from weft.indexes.shards import MapTasks
+from weft.runtime.storage.run_files import Brought
 
 MOST = 300
 """Questions of a generation: enough for what is called strong evidence, few enough to be asked every night."""
@@ -52,9 +54,9 @@ class StoredQuestion:
     rest: str  # the content's text without the question
 
 
-def write_questions(generation: Path) -> int:
+def write_questions(generation: Path, shards: Sequence[Path], run: MapTasks = map) -> int:
     """Make the questions of a generation whose tables are written, and keep them beside these; how many there are."""
-    questions = _made(generation / CHUNKS_FOLDER)
+    questions = _made(shards, run)
     rows = [asdict(question) for question in questions]
     pq.write_table(pa.Table.from_pylist(rows, QUESTIONS), generation / CHUNKS_FOLDER / _FILE, write_page_checksum=True)
     return len(rows)
@@ -67,18 +69,57 @@ def stored_questions(generation: Path) -> list[StoredQuestion]:
     return [StoredQuestion(**{**row, "content_hash": ContentHash(row["content_hash"])}) for row in rows]
 
 
-def _made(tables: Path) -> list[StoredQuestion]:
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """A shard whose first contents may have questions."""
+
+    number: int
+    tables: Path
+    documents: tuple[Path, ...]  # the tables of all shards
+
+    @property
+    def reads(self) -> list[Brought]:
+        """What is known of documents."""
+        return [Brought(file.parent, (file.name,)) for file in self.documents]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """Questions that may stand in the texts of a shard."""
+
+    number: int
+    tables: Path
+    asked: Sequence[str]
+    rests: Mapping[ContentHash, str]  # what contents with a question say besides it
+
+
+def _made(shards: Sequence[Path], run: MapTasks) -> list[StoredQuestion]:
     """Questions that have one answer: asked once, and word for word in no content."""
-    some = list(islice(_asked(tables), MOST))
+    tables = [shard / CHUNKS_FOLDER for shard in shards]
+    documents = tuple(folder / "documents.parquet" for folder in tables)
+    some: list[StoredQuestion] = []
+    passed = 0  # contents of the shards before
+    for asked, contents in run(_asked, [_Asking(number, each, documents) for number, each in enumerate(tables)]):
+        some += [question for place, question in asked if passed + place < _LOOKED_AT]
+        passed += contents
+    some = some[:MOST]
     times = Counter(question.text for question in some)
     rests = {question.content_hash: question.rest for question in some}
-    elsewhere = verbatim(times, _texts(tables, rests))
+    finding = [_Finding(number, each, list(times), rests) for number, each in enumerate(tables)]
+    elsewhere = set[str]().union(*run(_verbatim_in, finding))
     return [each for each in some if times[each.text] == 1 and each.text not in elsewhere]
 
 
-def _asked(tables: Path) -> Iterator[StoredQuestion]:
+def _asked(task: _Asking) -> tuple[list[tuple[int, StoredQuestion]], int]:
+    """Questions of the first contents, each with the content's place in the shard, and how many contents it has."""
+    asked = list(islice(_questions(task), MOST))
+    return asked, pq.read_metadata(task.tables / "contents.parquet").num_rows
+
+
+def _questions(task: _Asking) -> Iterator[tuple[int, StoredQuestion]]:
     """A question of each content that has one, in the order of their hashes; none of what stands in several places."""
-    for content, places in islice(groupby(_chunks(tables), key=lambda row: row["content_hash"]), _LOOKED_AT):
+    contents = islice(groupby(_chunks(task), key=lambda row: row["content_hash"]), _LOOKED_AT)
+    for place, (content, places) in enumerate(contents):
         row, *others = places
         whole = row["kind"] == "section" and row["completeness"] == 1.0
         question = question_in(
@@ -92,31 +133,36 @@ def _asked(tables: Path) -> Iterator[StoredQuestion]:
             )
         )
         if question is not None and not others:
-            yield StoredQuestion(question.text, ContentHash(content), question.kind, question.rest)
+            yield place, StoredQuestion(question.text, ContentHash(content), question.kind, question.rest)
 
 
-def _chunks(tables: Path) -> Iterator[Mapping[str, Any]]:
+def _chunks(task: _Asking) -> Iterator[Mapping[str, Any]]:
     """Chunks with what is known of their documents, read as they are asked for."""
-    files = tables_of(tables.parent, "documents")
-    documents = pa.concat_tables([pq.read_table(file, columns=list(_OF_DOCUMENTS)) for file in files])
+    some = pq.read_table(task.tables / "contents.parquet", columns=["occurrences"]).slice(0, _LOOKED_AT)
+    rows = pc.sum(some["occurrences"]).as_py() or 0
+    wanted = pq.read_table(task.tables / "chunks.parquet", columns=["uri"])["uri"].slice(0, rows).unique()
+    tables = (pq.read_table(file, columns=list(_OF_DOCUMENTS)) for file in task.documents)
+    documents = pa.concat_tables([table.filter(pc.is_in(table["uri"], value_set=wanted)) for table in tables])
     uris = documents["uri"].combine_chunks()
-    for batch in _batches(tables, _OF_CHUNKS):
+    for batch in _batches(task.tables, _OF_CHUNKS):
         facts = documents.take(pc.index_in(batch["uri"], value_set=uris))
         for row, fact in zip(batch.to_pylist(), facts.to_pylist(), strict=True):
             yield {**fact, **row}
 
 
-def _texts(tables: Path, rests: Mapping[ContentHash, str]) -> Iterator[str]:
-    """What every content says, less the question of those that have one."""
-    for batch in _batches(tables, ("content_hash", "text")):
-        for row in batch.to_pylist():
-            yield rests.get(ContentHash(row["content_hash"]), row["text"])
+def _verbatim_in(task: _Finding) -> set[str]:
+    """Which questions stand word for word in a text, less the question of a content that has one."""
+    texts = (
+        task.rests.get(ContentHash(row["content_hash"]), row["text"])
+        for batch in _batches(task.tables, ("content_hash", "text"))
+        for row in batch.to_pylist()
+    )
+    return verbatim(task.asked, texts)
 
 
 def _batches(tables: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Chunks of all shards, some at a time."""
-    for file in tables_of(tables.parent, "chunks"):
-        yield from pq.ParquetFile(file).iter_batches(batch_size=_BATCH, columns=list(columns))
+    """Chunks of a shard, some at a time."""
+    yield from pq.ParquetFile(tables / "chunks.parquet").iter_batches(batch_size=_BATCH, columns=list(columns))
 
 
 @dataclass(frozen=True, slots=True)

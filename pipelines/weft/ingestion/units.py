@@ -21,9 +21,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
+from weft.indexes.dense.tokens import projection_of
 from weft.ingestion.sources.items import FileItem, SourceItem
 from weft.runtime.storage.errors import named
-from weft.runtime.storage.working_copy import WorkingCopy, working_copy_of
+from weft.runtime.storage.run_files import RunFiles
+from weft.runtime.storage.working_copy import working_copy_of
 
 UNIT_BYTES = 65_536
 """Files of this many bytes make a unit: few enough that no encoder waits long for the last one's end."""
@@ -90,10 +92,6 @@ class Chained(UnitWorker):
             worker.warm()
 
 
-PARTS = "parts"
-"""Where workers on other hosts put their parts in an object store, below the name of the run's folder."""
-
-_NAMES = "names.json"
 _AT_ONCE = 8  # parts that are fetched side by side
 
 
@@ -174,12 +172,11 @@ def part_of(folder: Path, unit: Unit) -> Path:
 def write_part(folder: Path, unit: Unit) -> Path:
     """Write a unit's tables, in one step for readers; a unit that is written already stays as it is.
 
-    The folder is the run's own and is there already: a worker that does not see it would write beside the store.
+    The folder is the run's own and is there already: a worker that does not see it would write beside the store. Of a
+    store in an object store it makes the folder, and sends what it wrote there.
     """
-    part = part_of(folder, unit)
-    if not folder.is_dir() and (copy := _copy_of(folder)) is not None:
-        _send_part(copy, part, unit)
-        return part
+    part, run_files = part_of(folder, unit), _run_files_of(folder)
+    is_guest = run_files is not None and run_files.enter(folder)
     writing = folder / f".{part.name}-{secrets.token_hex(4)}"
     writing.mkdir()
     try:
@@ -195,45 +192,42 @@ def write_part(folder: Path, unit: Unit) -> Path:
                 raise
     finally:
         shutil.rmtree(writing, ignore_errors=True)
+    if run_files is not None and is_guest:
+        _send_part(run_files, part)
     return part
 
 
 def bring_part(part: Path) -> None:
     """Fetch a part that a worker on another host has sent to the object store, if it is one."""
-    if part.is_dir() or (copy := _copy_of(part.parent)) is None:
-        return
-    named = copy.objects.get(f"{_sent(part)}/{_NAMES}")
-    if named is None:
-        return
-    bringing = part.with_name(f".{part.name}-{secrets.token_hex(4)}")
-    bringing.mkdir()
-    for name in json.loads(named.data):
-        copy.objects.fetch(f"{_sent(part)}/{name}", bringing / name)
-    bringing.rename(part)
+    if not part.is_dir() and (run_files := _run_files_of(part.parent)) is not None:
+        run_files.bring(part, optional=True)
 
 
-def forget_parts(folder: Path) -> None:
-    """Remove what workers on other hosts have sent."""
-    if (copy := _copy_of(folder)) is not None:
-        copy.objects.delete(each.key for each in copy.objects.list(f"{PARTS}/{folder.name}/"))
+def sent_parts(folder: Path, units: Sequence[Unit]) -> list[Path]:
+    """The parts of all units, those of this host sent to the object store as those of others are."""
+    parts = [part_of(folder, unit) for unit in units]
+    if (run_files := _run_files_of(folder)) is not None:
+        here = [part for part in parts if part.is_dir()]
+        with ThreadPoolExecutor(_AT_ONCE, "parts") as threads:
+            for _ in threads.map(functools.partial(_send_part, run_files), here):
+                pass
+    return parts
 
 
-def _send_part(copy: WorkingCopy, part: Path, unit: Unit) -> None:
-    """Send a part of a run that another host began; the object that names its tables comes last."""
-    names = [f"{name}.parquet" for name, table in unit.tables.items() if table.num_rows]
-    for name in names:
-        sink = pa.BufferOutputStream()
-        pq.write_table(unit.tables[name.removesuffix(".parquet")], sink)
-        copy.objects.put(f"{_sent(part)}/{name}", sink.getvalue().to_pybytes())
-    copy.objects.put(f"{_sent(part)}/{_NAMES}", json.dumps(names).encode())
+def _send_part(run_files: RunFiles, part: Path) -> None:
+    run_files.send(part)
+    for tokens in part.glob("tokens*.parquet"):
+        _send_once(run_files, part.parent, projection_of(tokens))
 
 
-def _sent(part: Path) -> str:
-    return f"{PARTS}/{part.parent.name}/{part.name}"
+@functools.lru_cache(maxsize=8)
+def _send_once(run_files: RunFiles, _of_run: Path, path: Path) -> None:
+    run_files.send(path)
 
 
-def _copy_of(folder: Path) -> WorkingCopy | None:
-    return working_copy_of(folder.parents[1])
+def _run_files_of(folder: Path) -> RunFiles | None:
+    root = folder.parents[1]
+    return None if working_copy_of(root) is None else RunFiles(root)
 
 
 def written_parts(folder: Path, units: Sequence[Unit]) -> list[Path]:

@@ -60,9 +60,19 @@ class RunTasks(Protocol):
     """Runs a function on tasks, like `map`."""
 
     def __call__(
-        self, run: Callable[[Any], Any], tasks: Sequence[Any], *, gpus: float = 0.0, here: bool = False
+        self,
+        run: Callable[[Any], Any],
+        tasks: Sequence[Any],
+        *,
+        cpus: float = 1.0,
+        gpus: float = 0.0,
+        here: bool = False,
+        on: Sequence[str] | None = None,
     ) -> Iterable[Any]:
-        """Results in the order of the tasks, each of which holds so many logical GPUs; all on this host with `here`."""
+        """Results in the order of the tasks, each of which holds so many logical CPUs and GPUs.
+
+        They run where there is room, all on this host with `here`, or each `on` the host of that name.
+        """
         ...
 
 
@@ -76,6 +86,7 @@ class Executor:
     gpus: Callable[[], int | None]  # logical GPUs; None where nobody deals them out, and work takes what it finds
     # runs a function once on every other host there is; its name, and what was returned there
     on_other_hosts: Callable[[Callable[[], Any]], Sequence[tuple[str, Any]]]
+    hosts: Callable[[], Sequence[str]] = tuple  # names of the hosts that have a CPU for tasks, this one's first
 
     def after(self, prepare: Callable[[], None]) -> Executor:
         """The same, prepared before anything is asked of it: that may be done again and again."""
@@ -87,7 +98,14 @@ class Executor:
 
             return asked
 
-        asked: list[Callable[..., Any]] = [self.stream, self.tasks, self.cpus, self.gpus, self.on_other_hosts]
+        asked: list[Callable[..., Any]] = [
+            self.stream,
+            self.tasks,
+            self.cpus,
+            self.gpus,
+            self.on_other_hosts,
+            self.hosts,
+        ]
         return Executor(*map(prepared, asked))
 
     def guarded(self, guard: Guard) -> Executor:

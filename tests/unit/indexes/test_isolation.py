@@ -82,11 +82,11 @@ def test_an_index_tells_what_was_written_beside_it(tmp_path: Path) -> None:
     """ARC-8: switched off nothing is written, and older generations have none."""
     stored, facts = vectors(20, 3), DenseFacts(dimension=DIMENSION, kind="exact")
     np.save(tmp_path / VECTORS_FILE, stored)
-    write_isolation(tmp_path, stored, range(len(stored)), IsolationSettings(neighbours=0, among=1_000))
+    write_isolation(tmp_path, stored, IsolationSettings(neighbours=0, among=1_000))
     assert read_isolation([tmp_path]) is None
     assert open_dense([tmp_path], facts).isolation is None
     settings = IsolationSettings(neighbours=2, among=1_000)
-    write_isolation(tmp_path, stored, range(len(stored)), settings)
+    write_isolation(tmp_path, stored, settings)
     told = open_dense([tmp_path], facts).isolation
     assert told is not None
     assert told.tolist() == isolation_of(stored, settings).tolist()

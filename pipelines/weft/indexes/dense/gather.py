@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from weft.domain.errors import StoreError
-from weft.indexes.dense.isolation import write_isolation
-from weft.indexes.dense.tokens import TOKEN_FILES, TokenSources, TokenStore, gather_tokens, has_tokens
-from weft.indexes.dense.vectors import VECTORS_FILE
+from weft.indexes.dense.isolation import Others, compared_rows, write_isolation
+from weft.indexes.dense.samples import VECTORS_FILE, mapped_vectors, read_samples
+from weft.indexes.dense.tokens import TOKEN_FILES, TokenSources, TokenStore, gather_tokens, has_tokens, projection_of
 from weft.indexes.manifest import CHUNKS_FOLDER, VECTORS_FOLDER
 from weft.indexes.rows import HASH, hashes_of, rows_of
 from weft.indexes.settings import IsolationSettings
-from weft.indexes.shards import stacked, take_over
+from weft.indexes.shards import take_over
+from weft.runtime.storage.run_files import Brought
 
 _ROWS = 8_192  # rows copied at once: bounds memory, changes nothing else
 
@@ -37,6 +38,14 @@ class DenseTask:
     work: Path  # folder for what is needed until the generation is complete
     encoder: str
     dimension: int
+    number: int = 0  # of the shard
+
+    @property
+    def reads(self) -> Iterator[Brought]:
+        """What was cut for the shard, and what its token embeddings were made with."""
+        yield from map(Brought, self.parts)
+        made_with = (projection_of(path) for part in self.parts for path in part.glob("tokens*.parquet"))
+        yield from (Brought(path) for path in made_with if not path.exists())
 
     @property
     def folder(self) -> Path:
@@ -82,17 +91,23 @@ def contents_of(shard: Path) -> Path:
 class IsolationTask:
     """How much alone the contents of one shard stand among those of all."""
 
-    folders: tuple[Path, ...]
-    shard: int
+    folder: Path
+    number: int  # of the shard
+    counts: tuple[int, ...]  # contents of all shards
+    samples: tuple[Path, ...]  # files of the vectors that each is compared with
     settings: IsolationSettings
+
+    @property
+    def reads(self) -> list[Brought]:
+        """The vectors that each is compared with."""
+        return [Brought(file) for file in self.samples]
 
 
 def isolate(task: IsolationTask) -> None:
     """Write it beside their vectors."""
-    arrays = [np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False) for folder in task.folders]
-    first = sum(map(len, arrays[: task.shard]))
-    rows = range(first, first + len(arrays[task.shard]))
-    write_isolation(task.folders[task.shard], stacked(arrays), rows, task.settings)
+    others = Others(compared_rows(sum(task.counts), task.settings), read_samples(task.samples))
+    first = sum(task.counts[: task.number])
+    write_isolation(task.folder, mapped_vectors(task.folder), task.settings, others, first)
 
 
 def vector_tables(part: Path) -> list[Path]:

@@ -107,7 +107,7 @@ def gather_tokens(sources: TokenSources, hashes: np.ndarray, out: Path) -> None:
     before = [(folder, contents) for folder, contents in sources.inherited if has_tokens(folder)]
     if not before and not files:
         return
-    projection = before[0][0] / PROJECTION_FILE if before else _projection_of(files[0])
+    projection = before[0][0] / PROJECTION_FILE if before else projection_of(files[0])
     stores = [(TokenStore(folder), contents) for folder, contents in before]
     width = int(np.load(projection, allow_pickle=False).shape[1])
     counts = _counted(_sources(files, stores, sources.encoder, width=None), hashes, sources.encoder)
@@ -196,6 +196,7 @@ def _column(path: Path, name: str) -> pa.ChunkedArray[Any]:
     return pq.read_table(path, columns=[name])[name]
 
 
-def _projection_of(path: Path) -> Path:
+def projection_of(path: Path) -> Path:
+    """The file of the projection that a table of token embeddings was made with."""
     metadata: Any = pq.read_schema(path).metadata
     return Path(metadata[schemas.PROJECTION].decode())

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import faiss
@@ -21,12 +22,20 @@ import numpy as np
 
 from weft.domain.errors import CorruptionError
 from weft.indexes.dense.isolation import read_isolation
+from weft.indexes.dense.samples import (
+    VECTORS_FILE,
+    mapped_vectors,
+    read_samples,
+    sample_vectors,
+    unit,
+    write_samples,
+)
 from weft.indexes.manifest import DenseFacts
 from weft.indexes.rows import RowSet, evenly_spaced
 from weft.indexes.settings import VectorSettings
-from weft.indexes.shards import MapTasks, Stacked, stacked, take_over
+from weft.indexes.shards import MapTasks, Numbering, Stacked, stacked, take_over
+from weft.runtime.storage.run_files import Brought
 
-VECTORS_FILE = "vectors.npy"
 FAISS_FILE = "index.faiss"
 _CODES = 256  # of one byte: training them takes as many vectors at least
 _GPU_CODES = frozenset({1, 2, 3, 4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 96})  # bytes of code that a GPU takes
@@ -126,7 +135,7 @@ class DenseIndex:
             return None
         exact = np.empty(self._stored.shape, dtype=np.float32)
         for start in range(0, len(exact), _ROWS_TOGETHER):
-            exact[start : start + _ROWS_TOGETHER] = _unit(self._stored[start : start + _ROWS_TOGETHER])
+            exact[start : start + _ROWS_TOGETHER] = unit(self._stored[start : start + _ROWS_TOGETHER])
         return exact
 
     def __len__(self) -> int:
@@ -134,7 +143,7 @@ class DenseIndex:
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
         """Stored vectors of some rows, as `vectors` gives them, for who looks at all of them once."""
-        some = _unit(self._stored[rows])
+        some = unit(self._stored[rows])
         for array in self._stored.arrays if isinstance(self._stored, Stacked) else [self._stored]:
             if isinstance(file := getattr(array.base, "_mmap", None), mmap.mmap):
                 file.madvise(mmap.MADV_DONTNEED)
@@ -158,10 +167,10 @@ class DenseIndex:
         Args:
             of: How many contents there are in all, and may match, where these are some of them.
         """
-        queries = _unit(np.asarray(vectors, dtype=np.float32))
+        queries = unit(np.asarray(vectors, dtype=np.float32))
         near = []
         for at, (candidates, reach) in enumerate(self._candidates(queries, k, among, of)):
-            rows, cosines = self._refined(queries[at], candidates, k)
+            rows, cosines = self.refined(queries[at], candidates, k)
             closeness = None
             if reach is not None:
                 order = np.argsort(candidates)
@@ -176,13 +185,13 @@ class DenseIndex:
             for row, similarities in enumerate(unit[start : start + _ROWS_TOGETHER] @ unit.T, start):
                 # Products of matrices round by their shape: single precision proposes a little more, double decides.
                 near = np.flatnonzero(similarities >= np.float32(least) - _ROUNDING)
-                others, cosines = self._refined(unit[row], near[near != row], k)
+                others, cosines = self.refined(unit[row], near[near != row], k)
                 pairs = zip(others.tolist(), cosines.tolist(), strict=True)
                 yield from ((row, other, cosine) for other, cosine in pairs if cosine >= least)
 
     def vectors(self, rows: Sequence[int] | np.ndarray) -> np.ndarray:
         """Stored vectors of some rows: float32 (n_rows, dimension), unit rows."""
-        return _unit(self._stored[np.asarray(rows, dtype=np.int64)])
+        return unit(self._stored[np.asarray(rows, dtype=np.int64)])
 
     def _candidates(
         self, queries: np.ndarray, k: int, among: RowSet | None, of: tuple[int, int] | None
@@ -221,7 +230,8 @@ class DenseIndex:
                 limit = np.partition(similarities, -wanted)[-wanted]
                 yield np.flatnonzero(similarities >= limit - _ROUNDING)
 
-    def _refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    def refined(self, query: np.ndarray, candidates: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """The k nearest of some rows to a unit vector: rows and cosines, as `search` has them."""
         rows = candidates
         stored = self._stored[rows].astype(np.float32)
         if len(rows) > k:
@@ -249,6 +259,7 @@ def _cosines(query: np.ndarray, stored: np.ndarray) -> np.ndarray:
 
 _ROWS_TOGETHER = 512  # rows compared with all others at once: products of 64 take twice as long
 _QUERY_BLOCK = 64  # queries multiplied at once: bounds memory, changes nothing else
+_SPARE = 8  # more than asked for that single precision proposes
 _ROUNDING = np.float32(1e-5)  # bounds single-precision rounding of a cosine: 384 products of at most 2^-24 each
 
 
@@ -256,7 +267,17 @@ def build_dense(folder: Path, stored: np.ndarray, settings: VectorSettings) -> D
     """Write float16 (n, dimension) vectors of one encoder, row = contents row, and index them; see `index_vectors`."""
     folder.mkdir(parents=True, exist_ok=True)
     np.save(folder / VECTORS_FILE, stored)
-    return index_vectors([folder], settings)
+    with TemporaryDirectory() as work:
+        return index_vectors(StoredVectors((folder,), (len(stored),), stored.shape[1]), settings, Path(work))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVectors:
+    """Vectors of one encoder that share quantisers."""
+
+    folders: tuple[Path, ...]  # a shard's each
+    counts: tuple[int, ...]  # how many it has
+    dimension: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,101 +292,193 @@ class TrainedIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class VectorTask:
-    """Vectors of one encoder that share quantisers, a folder for each shard."""
+class TrainTask:
+    """Quantisers to be trained, or taken over."""
 
-    folders: tuple[Path, ...]
-    settings: VectorSettings
+    out: Path  # the trained index without any vector
+    count: int  # of all contents
+    dimension: int
+    codes: int  # bytes of code per vector; 0 of quantisers that were trained before
+    samples: tuple[Path, ...]  # files of the vectors to train on
     trained: TrainedIndex | None
-    codes: int = 0  # bytes of code per vector, of quantisers trained here; 0 of those that were trained before
-    shard: int = 0  # whose vectors are added
-    on_gpu: bool = False  # whether a GPU trains and fills
+    on_gpu: bool  # whether a GPU trains and fills
 
     @property
-    def quantisers(self) -> Path:
-        """The file of the trained index without any vector, until all shards have one."""
-        return self.folders[0] / "quantisers.faiss"
+    def reads(self) -> list[Brought]:
+        """The vectors to train on."""
+        return [Brought(file) for file in self.samples]
+
+    @property
+    def writes(self) -> list[Path]:
+        """The trained index."""
+        return [self.out]
+
+
+@dataclass(frozen=True, slots=True)
+class FillTask:
+    """One shard whose vectors are added to a trained index."""
+
+    folder: Path
+    number: int
+    quantisers: Path
+    same: Path | None  # its index of before, where nothing in it would change
+    on_gpu: bool
+
+    @property
+    def reads(self) -> list[Brought]:
+        """The trained index."""
+        return [Brought(self.quantisers)]
+
+
+@dataclass(frozen=True, slots=True)
+class NearTask:
+    """What is near to some vectors in one shard."""
+
+    folder: Path
+    number: int
+    facts: DenseFacts  # how it is searched
+    queries: np.ndarray
+    k: int
+    of: int  # contents of all shards
 
 
 def index_vectors(
-    folders: Sequence[Path],
+    vectors: StoredVectors,
     settings: VectorSettings,
+    work: Path,
     *,
     trained: TrainedIndex | None = None,
     run: MapTasks = map,
     on_gpus: MapTasks | None = None,
 ) -> DenseFacts:
-    """Index the vectors in the folders of shards: above the exact limit with indexes that reach the target recall.
+    """Index vectors: above the exact limit with an index for each shard that reaches the target recall.
 
     All shards have the same quantisers, trained on an even sample over all rows (SCL-7), and are filled side by side.
     Refine factor and probes are raised until the measured recall reaches the target, then finer codes are trained; else
     search stays exact.
 
     Args:
+        work: A folder for what is needed meanwhile.
         on_gpus: Runs tasks that hold a GPU each, of which FAISS makes use: these train and fill (SCL-15). Their bits
             need not be those of a CPU. None where there is no such GPU.
     """
-    shapes = [np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False).shape for folder in folders]
-    count, dimension = sum(shape[0] for shape in shapes), shapes[0][1]
+    count, dimension = sum(vectors.counts), vectors.dimension
     exact = DenseFacts(dimension=dimension, kind="exact")
     if count < max(settings.exact_below, _CODES):
         return exact
+    samples: tuple[Path, ...] = ()
+    fills: list[FillTask] = []
     # Cheap to costly, and the first that reaches the target is taken: what it costs to search is decided here, once.
     for codes in [*([0] if trained else []), *_code_sizes(count, dimension, settings)]:
-        task = VectorTask(tuple(folders), settings, trained, codes, on_gpu=on_gpus is not None)
-        if not all((on_gpus or run)(_train, [task])):
+        if codes and not samples:
+            some = evenly_spaced(count, _lists(count) * TUNING.training_points_per_list)
+            samples = write_samples(vectors.folders, vectors.counts, some, work / "sampled", run)
+        task = TrainTask(
+            work / f"quantisers-{codes}.faiss", count, dimension, codes, samples, trained, on_gpus is not None
+        )
+        (facts,) = (on_gpus or run)(_train, [task])
+        if facts is None:
             continue
-        for _ in (on_gpus or run)(_fill, [replace(task, shard=shard) for shard in range(len(folders))]):
-            pass
-        (facts,) = run(_tuned, [task])
-        task.quantisers.unlink()
-        if facts is not None:
-            return facts  # type: ignore[no-any-return]
-        for folder in folders:
-            (folder / FAISS_FILE).unlink()
+        filled = {} if trained is None or codes else trained.filled
+        fills = [
+            FillTask(folder, number, task.out, filled.get(folder), task.on_gpu)
+            for number, folder in enumerate(vectors.folders)
+        ]
+        _await((on_gpus or run)(_fill, fills))
+        tuned = _tuned(vectors, facts, trained if trained and not codes else None, settings, run)
+        if tuned is not None:
+            device = "cuda" if _takes_gpu(tuned.codes, on_gpu=task.on_gpu) else "cpu"
+            return tuned.model_copy(update={"device": device})
+    _await(run(_emptied, fills))
     return exact
 
 
-def _train(task: VectorTask) -> bool:
-    """Write the trained index without any vector; whether there is one: a corpus may have outgrown what it has."""
-    stored = _stored_in(task.folders)
+def _train(task: TrainTask) -> DenseFacts | None:
+    """Write the trained index without any vector, and tell of it; a corpus may have outgrown what it has."""
     with _all_threads():
-        index = _trained(stored, task) if task.codes else _inherited(task.trained, stored)
-    if index is not None:
-        faiss.write_index(index, str(task.quantisers))
-    return index is not None
+        index = _trained(task) if task.codes else _inherited(task)
+    if index is None:
+        return None
+    task.out.parent.mkdir(parents=True, exist_ok=True)
+    faiss.write_index(index, str(task.out))
+    return DenseFacts(dimension=index.d, kind="ivfpq", lists=index.nlist, codes=index.pq.M)
 
 
-def _fill(task: VectorTask) -> None:
+def _fill(task: FillTask) -> None:
     """Write the index of one shard; of one that is as it was, with the same quantisers, it is taken over."""
-    folder = task.folders[task.shard]
-    if task.trained and not task.codes and (same := task.trained.filled.get(folder)):
-        take_over(same.parent, folder, [same.name])
+    _emptied(task)  # of coarser codes, which was not good enough
+    if task.same is not None:
+        take_over(task.same.parent, task.folder, [task.same.name])
         return
-    index = _placed(faiss.read_index(str(task.quantisers)), task)
-    stored = _stored_in([folder])
+    index = _placed(faiss.read_index(str(task.quantisers)), on_gpu=task.on_gpu)
+    stored = mapped_vectors(task.folder)
     with _all_threads():
         for start in range(0, len(stored), _ADD_ROWS):
-            index.add(_unit(stored[start : start + _ADD_ROWS]))
-    faiss.write_index(_on_cpu(index), str(folder / FAISS_FILE))
+            index.add(unit(stored[start : start + _ADD_ROWS]))
+    faiss.write_index(_on_cpu(index), str(task.folder / FAISS_FILE))
 
 
-def _tuned(task: VectorTask) -> DenseFacts | None:
+def _emptied(task: FillTask) -> None:
+    (task.folder / FAISS_FILE).unlink(missing_ok=True)
+
+
+def _await(results: Iterable[object]) -> None:
+    for _ in results:
+        pass
+
+
+def _tuned(
+    vectors: StoredVectors, index: DenseFacts, trained: TrainedIndex | None, settings: VectorSettings, run: MapTasks
+) -> DenseFacts | None:
     """The least effort that reaches the target over all shards; None where none does."""
-    stored, approximate = _stored_in(task.folders), _read_filled(task.folders)
-    most, share = approximate.nlist, 1.0
-    if task.trained and not task.codes:
-        most, share = math.ceil(task.trained.probes * TUNING.probe_growth), task.trained.share
-    sample = evenly_spaced(len(stored), TUNING.recall_sample)
-    with _all_threads():
-        truth = _exact_neighbours(stored, sample, TUNING.recall_depth)
-        for facts in _efforts(approximate, most):
-            neighbours = _neighbours(DenseIndex(stored, facts, approximate), sample, TUNING.recall_depth)
-            recall = _recall(neighbours, truth)
-            if recall >= task.settings.target_recall + TUNING.recall_margin:
-                device = "cuda" if _takes_gpu(task, facts.codes) else "cpu"
-                return facts.model_copy(update={"recall": recall, "trained_on": share, "device": device})
+    count = sum(vectors.counts)
+    most, share = index.lists, 1.0
+    if trained is not None:
+        most, share = math.ceil(trained.probes * TUNING.probe_growth), trained.share
+    sample = evenly_spaced(count, TUNING.recall_sample)
+    queries = unit(sample_vectors(vectors.folders, vectors.counts, sample, run))
+
+    def neighbours(near: Callable[[NearTask], list[Near]], facts: DenseFacts) -> list[set[int]]:
+        # One more than compared: a stored vector's nearest is itself, which every index finds.
+        k = TUNING.recall_depth + 1
+        tasks = [NearTask(folder, number, facts, queries, k, count) for number, folder in enumerate(vectors.folders)]
+        firsts = Numbering(vectors.counts).firsts.tolist()
+        by_shard = [[one.moved(first) for one in each] for first, each in zip(firsts, run(near, tasks), strict=True)]
+        nearest = [merged_near(nears, k).rows for nears in zip(*by_shard, strict=True)]
+        return [set(rows.tolist()) - {int(own)} for own, rows in zip(sample, nearest, strict=True)]
+
+    truth = neighbours(_exactly_near, index)
+    for facts in _efforts(index, most):
+        recall = _recall(neighbours(_near, facts), truth)
+        if recall >= settings.target_recall + TUNING.recall_margin:
+            return facts.model_copy(update={"recall": recall, "trained_on": share})
     return None
+
+
+def _near(task: NearTask) -> list[Near]:
+    with _all_threads():
+        approximate = faiss.read_index(str(task.folder / FAISS_FILE))
+        index = DenseIndex(mapped_vectors(task.folder), task.facts, approximate)
+        return index.nearest(task.queries, task.k, of=(task.of, task.of))
+
+
+def _exactly_near(task: NearTask) -> list[Near]:
+    """The same by comparing everything, block by block."""
+    stored, most = mapped_vectors(task.folder), task.k + _SPARE
+    best = np.full((len(task.queries), most), -np.inf, dtype=np.float32)
+    rows = np.full((len(task.queries), most), -1, dtype=np.int64)
+    for start in range(0, len(stored), _ADD_ROWS):
+        similarities = task.queries @ unit(stored[start : start + _ADD_ROWS]).T
+        # The best so far compete with every block: memory is that of a block, and the result that of all at once.
+        places = np.arange(start, start + similarities.shape[1])
+        places = np.concatenate([rows, np.broadcast_to(places, similarities.shape)], axis=1)
+        similarities = np.concatenate([best, similarities], axis=1)
+        nearest = np.argpartition(-similarities, most - 1, axis=1)[:, :most]
+        best, rows = np.take_along_axis(similarities, nearest, axis=1), np.take_along_axis(places, nearest, axis=1)
+    # Single precision proposes a little more, double decides: for any number of shards it is the same.
+    index = DenseIndex(stored, task.facts)
+    nearby = (index.refined(query, own[own >= 0], task.k) for query, own in zip(task.queries, rows, strict=True))
+    return [Near(own, cosines, None, None, task.k) for own, cosines in nearby]
 
 
 def has_gpu(_: object = None) -> bool:
@@ -373,13 +486,13 @@ def has_gpu(_: object = None) -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def _takes_gpu(task: VectorTask, codes: int) -> bool:
-    return task.on_gpu and codes in _GPU_CODES
+def _takes_gpu(codes: int, *, on_gpu: bool) -> bool:
+    return on_gpu and codes in _GPU_CODES
 
 
-def _placed(index: Any, task: VectorTask) -> Any:
+def _placed(index: Any, *, on_gpu: bool) -> Any:
     """An index where it is trained and filled: on the GPU that the process holds, unless that takes no such codes."""
-    if not _takes_gpu(task, index.pq.M):
+    if not _takes_gpu(index.pq.M, on_gpu=on_gpu):
         return index
     options = faiss.GpuClonerOptions()
     options.useFloat16 = True  # of tables for searches, which nothing uses: those of more codes fit into its memory
@@ -402,10 +515,7 @@ def _all_threads() -> Iterator[None]:
 
 
 def _stored_in(folders: Sequence[Path]) -> Any:
-    # Mapped, but as plain arrays: numpy's own class for mapped files costs more with each slice.
-    return stacked(
-        [np.asarray(np.load(folder / VECTORS_FILE, mmap_mode="r", allow_pickle=False)) for folder in folders]
-    )
+    return stacked([mapped_vectors(folder) for folder in folders])
 
 
 def _read_filled(folders: Sequence[Path]) -> Any:
@@ -437,37 +547,30 @@ def open_dense(folders: Sequence[Path], facts: DenseFacts) -> DenseIndex:
     return DenseIndex(stored, facts, approximate, isolation=isolation)
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    single = vectors.astype(np.float32)
-    lengths = np.linalg.norm(single, axis=1, keepdims=True)
-    scaled: np.ndarray = np.divide(single, lengths, out=single, where=lengths > 0.0)
-    return scaled
-
-
-def _inherited(trained: TrainedIndex | None, stored: Any) -> Any | None:
+def _inherited(task: TrainTask) -> Any | None:
     """An empty index with the quantisers of another one, unless the corpus has outgrown its lists."""
-    if trained is None or not trained.index.exists():
+    if task.trained is None or not task.trained.index.exists():
         return None
-    index: Any = faiss.read_index(str(trained.index))
-    wanted = _lists(len(stored))
+    index: Any = faiss.read_index(str(task.trained.index))
+    wanted = _lists(task.count)
     # Within a factor of `outgrown` of as many lists as the corpus asks for, either way.
-    if index.d != stored.shape[1] or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
+    if index.d != task.dimension or not wanted <= index.nlist * TUNING.outgrown <= wanted * TUNING.outgrown**2:
         return None
     index.reset()
     return index
 
 
-def _trained(stored: Any, task: VectorTask) -> Any:
-    lists, dimension = _lists(len(stored)), stored.shape[1]
+def _trained(task: TrainTask) -> Any:
+    lists, dimension = _lists(task.count), task.dimension
     centres = faiss.IndexFlatIP(dimension)
     own = faiss.IndexIVFPQ(centres, dimension, lists, task.codes, _CODE_BITS, faiss.METRIC_INNER_PRODUCT)
-    index = _placed(own, task)
+    index = _placed(own, on_gpu=task.on_gpu)
     for clustering in (index.cp, index.pq.cp):
         clustering.seed = TUNING.seed
         clustering.niter = TUNING.training_rounds
         clustering.min_points_per_centroid = 1
     index.pq.cp.max_points_per_centroid = TUNING.training_points_per_code
-    index.train(_unit(stored[evenly_spaced(len(stored), lists * TUNING.training_points_per_list)]))
+    index.train(unit(read_samples(task.samples)))
     return _on_cpu(index)
 
 
@@ -489,41 +592,17 @@ def _code_sizes(count: int, dimension: int, settings: VectorSettings) -> Iterato
 _ID_BYTES = 8
 
 
-def _efforts(index: Any, most: int) -> Iterator[DenseFacts]:
+def _efforts(index: DenseFacts, most: int) -> Iterator[DenseFacts]:
     """Search efforts, cheap to costly: re-scoring more is tried before visiting more lists, `most` at last."""
-    probes = max(1, math.ceil(TUNING.probe_share * index.nlist))
-    facts = DenseFacts(dimension=index.d, kind="ivfpq", lists=index.nlist, codes=index.pq.M)
+    probes = max(1, math.ceil(TUNING.probe_share * index.lists))
     while True:
         refine = TUNING.refine_factor
         while refine <= TUNING.max_refine_factor:
-            yield facts.model_copy(update={"probes": probes, "refine_factor": refine})
+            yield index.model_copy(update={"probes": probes, "refine_factor": refine})
             refine *= 2
         if probes >= most:
             return
         probes = min(most, math.ceil(probes * TUNING.probe_growth))
-
-
-def _neighbours(index: DenseIndex, sample: np.ndarray, depth: int) -> list[set[int]]:
-    # One more than compared: a stored vector's nearest is itself, which every index finds.
-    rows, _ = index.search(index.vectors(sample), depth + 1)
-    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
-
-
-def _exact_neighbours(stored: Any, sample: np.ndarray, depth: int) -> list[set[int]]:
-    """The same by comparing everything, block by block."""
-    queries = _unit(np.asarray(stored[sample]))
-    best = np.full((len(sample), depth + 1), -np.inf, dtype=np.float32)
-    rows = np.full((len(sample), depth + 1), -1, dtype=np.int64)
-    for start in range(0, len(stored), _ADD_ROWS):
-        similarities = queries @ _unit(np.asarray(stored[start : start + _ADD_ROWS])).T
-        # The best so far compete with every block: memory is that of a block, and the result that of all at once.
-        similarities = np.concatenate([best, similarities], axis=1)
-        places = np.concatenate(
-            [rows, np.tile(np.arange(start, start + similarities.shape[1] - depth - 1), (len(rows), 1))], axis=1
-        )
-        nearest = np.argpartition(-similarities, depth, axis=1)[:, : depth + 1]
-        best, rows = np.take_along_axis(similarities, nearest, axis=1), np.take_along_axis(places, nearest, axis=1)
-    return [set(nearest.tolist()) - {int(own), -1} for own, nearest in zip(sample, rows, strict=True)]
 
 
 def _recall(neighbours: Sequence[set[int]], truth: Sequence[set[int]]) -> float:

@@ -46,6 +46,7 @@ from weft.indexes.graph.nodes import (
     list_doubtful,
     list_similar,
     list_spellings,
+    list_surroundings,
     name_values,
     write_edges,
     write_nodes,
@@ -54,7 +55,7 @@ from weft.indexes.graph.nodes import (
 from weft.indexes.graph.rounds import ALL, OWN, GraphTask, PartitionTask, Round, run_partition, run_rounds
 from weft.indexes.manifest import read_generation_manifest, tables_of
 from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
-from weft.indexes.shards import MapTasks, shards_of
+from weft.indexes.shards import MapTasks
 from weft.runtime.storage.files import verify_some
 
 # What a graph says of each place in it: rank, bridges, communities, degree, causes and contradictions (GRA-2).
@@ -313,7 +314,7 @@ ROUNDS = (
     ),
     # The keys of what is there, and of what is imported.
     Round(
-        (list_bearers, list_modules, "modules", "borne", "file_keys", "surroundings"),
+        (list_bearers, list_modules, "modules", "borne", "file_keys", "surrounding", list_surroundings),
         {"bearers": _AT_KEY, "modules": _AT_KEY, "borne": _AT_KEY, "file_keys": OWN, "surroundings": _FIRST},
     ),
     # At the key: who bears it.
@@ -358,7 +359,7 @@ def build_graph(task: GraphTask, run: MapTasks = map) -> dict[str, int]:
     """Write the nodes and edges of a staged generation, whose tables and vectors are there, and what they say."""
     if not task.settings.enabled:
         return {}
-    for shard in (task.staging, *shards_of(task.staging)):
+    for shard in (task.staging, *task.shards):
         shutil.rmtree(shard / GRAPH_FOLDER, ignore_errors=True)  # whatever a worker left that died over it
     counts = run_rounds(task, ROUNDS, _work, run)
     for _ in run(analyse, [task]):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from weft.indexes.dense.samples import mapped_vectors, read_samples, unit
+from weft.indexes.dense.vectors import DenseIndex
 from weft.indexes.graph.aliases import LONGEST_GROUP, Key, Name, cosines, doubtful, entity_key, merged
 from weft.indexes.graph.graph import EDGES, EDGES_FILE, GRAPH_FOLDER, NODES, NODES_FILE, SYMBOL_LABEL, UNMET_FILE
 from weft.indexes.graph.rounds import Partition
+from weft.indexes.manifest import DenseFacts
 from weft.indexes.schemas import without_nulls
 from weft.indexes.settings import GraphIndexSettings
 from weft.runtime.storage.tables import create, insert, rows_of
@@ -29,6 +32,7 @@ _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _DOUBTFUL = {"label": "VARCHAR", "short": "VARCHAR", "whole": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR", "partition": "BIGINT"}
+_SURROUNDINGS = without_nulls(label=pa.string(), key=pa.string(), row=pa.int64(), vector=pa.list_(pa.float32()))
 _NODES = "SELECT node_id, label, name, aliases, mentions FROM nodes ORDER BY node"
 _UNMET = "SELECT * FROM unmet ORDER BY ALL"
 _EDGES = """
@@ -87,23 +91,44 @@ def _names(partition: Partition) -> list[Name]:
     return [Name((label, key), count) for label, key, count in counts]
 
 
+def list_surroundings(partition: Partition) -> None:
+    """Make the table of the texts around doubtful names, each with its vector, where there are any."""
+    rows = list(rows_of(partition.connection, "SELECT label, key, row FROM surrounding"))
+    vectors: list[list[float]] = [[] for _ in rows]
+    if rows and partition.task.graph.encoder is not None:
+        own = np.array([row for *_, row in rows], np.int64) - partition.first_row
+        vectors = unit(mapped_vectors(partition.task.vectors)[own]).tolist()
+    columns = zip(*rows, strict=True) if rows else ((), (), ())
+    arrays = [pa.array(each, kind) for each, kind in zip((*columns, vectors), _SURROUNDINGS.types, strict=True)]
+    partition.connection.register("around", pa.table(arrays, schema=_SURROUNDINGS))
+    partition.connection.execute("CREATE TABLE surroundings AS FROM around")
+
+
 def _surroundings(partition: Partition) -> Mapping[Key, Sequence[float]]:
-    """Mean vector of the texts that mention each doubtful name."""
-    query = "SELECT label, key, list_slice(list_sort(list(row)), 1, $most) FROM surroundings GROUP BY label, key"
-    rows = list(rows_of(partition.connection, query, {"most": _MOST_SURROUNDINGS}))
-    dense = partition.task.graph.vectors() if rows else None
-    if dense is None:
+    """Mean vector of the first texts that mention each doubtful name."""
+    if partition.task.graph.encoder is None:
         return {}
-    return {(label, key): np.mean(dense.vectors(some).astype(np.float64), axis=0).tolist() for label, key, some in rows}
+    rows = rows_of(partition.connection, "SELECT label, key, vector FROM surroundings ORDER BY label, key, row")
+    around: dict[Key, list[Sequence[float]]] = defaultdict(list)
+    for label, key, vector in rows:
+        around[label, key].append(vector)
+    some = {name: np.array(vectors[:_MOST_SURROUNDINGS], np.float64) for name, vectors in around.items()}
+    return {name: np.mean(vectors, axis=0).tolist() for name, vectors in some.items()}
 
 
 def list_similar(partition: Partition) -> None:
     """Make the table of similar contents, of few contents by one partition."""
     create(partition.connection, "near", _NEAR)
-    if partition.task.number == 0 and sum(partition.task.contents) <= SIMILAR_CONTENTS:
-        dense = partition.task.graph.vectors()
-        pairs = () if dense is None else dense.near_pairs(_SIMILAR_NEIGHBOURS, partition.settings.similar_from)
-        insert(partition.connection, "near", _NEAR, pairs)
+    files = partition.task.graph.similar
+    if files and not partition.task.number:
+        stored = read_samples(files)
+        dense = DenseIndex(stored, DenseFacts(dimension=stored.shape[1], kind="exact"))
+        insert(
+            partition.connection,
+            "near",
+            _NEAR,
+            dense.near_pairs(_SIMILAR_NEIGHBOURS, partition.settings.similar_from),
+        )
 
 
 def write_nodes(partition: Partition) -> None:

@@ -10,8 +10,8 @@ CREATE TABLE names AS
 SELECT label, key, count(*) AS mentions, {partition} AS partition
 FROM mentioned JOIN spelled USING (text) WHERE key <> '' GROUP BY label, key;
 
--- surroundings: the first texts that mention each name that may be short for another one, or have one for short
-CREATE TABLE surroundings AS
+-- surrounding: the first texts that mention each name that may be short for another one, or have one for short
+CREATE TABLE surrounding AS
 SELECT label, key, unnest(list_slice(list_sort(list(DISTINCT row)), 1, $most_surroundings)) AS row
 FROM mentioned JOIN spelled USING (text)
 JOIN (SELECT label, short AS key FROM doubtful UNION SELECT label, whole FROM doubtful) USING (label, key)

@@ -25,6 +25,7 @@ from weft.indexes.text.lexical import similarity
 from weft.indexes.text.opened import ROW, check_order, directory, row_value
 from weft.indexes.text.words import normalised, split_identifier
 from weft.runtime.storage.errors import cause_in
+from weft.runtime.storage.run_files import Brought
 
 _INDEX = "org.apache.lucene.index."
 _DOCUMENT = "org.apache.lucene.document."
@@ -60,6 +61,11 @@ class ShardTask:
     stop: int
     settings: LexicalSettings
 
+    @property
+    def reads(self) -> list[Brought]:
+        """The documents that its chunks may stand in."""
+        return [Brought(file.parent, (file.name,)) for file in self.documents]
+
 
 def shard_tasks(whole: ShardTask, work: Path, *, writers: int) -> list[ShardTask]:
     """Contiguous rows of a shard for each of at most so many writers."""
@@ -89,6 +95,11 @@ class MergeShards:
     number: int  # of the generation's shard that they make up
     rows: int
     settings: LexicalSettings
+
+    @property
+    def reads(self) -> list[Brought]:
+        """What writing the only one takes; several are there."""
+        return self.shards[0].reads
 
 
 def build_merged(task: MergeShards) -> None:

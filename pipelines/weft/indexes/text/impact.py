@@ -28,6 +28,7 @@ from weft.indexes.text.analysis import delimited
 from weft.indexes.text.build import index_writer
 from weft.indexes.text.jvm import JAVA, java_cast, java_class
 from weft.indexes.text.opened import NO_HITS, ROW, OpenedIndex, check_order, directory, row_value
+from weft.runtime.storage.run_files import Brought
 from weft.runtime.storage.tables import TableQueries
 
 _FIELD = "impacts"
@@ -58,6 +59,11 @@ class ImpactTask:
     work: Path  # folder for what is needed until the generation is complete
     rows: int
     merge: MergeSettings
+
+    @property
+    def reads(self) -> list[Brought]:
+        """What was cut for the shard."""
+        return [Brought(part) for part in self.parts]
 
 
 def build_impacts(task: ImpactTask) -> None:

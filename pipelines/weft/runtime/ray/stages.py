@@ -23,6 +23,7 @@ from weft.runtime.stages import Executor, Result, Stage, Task, Worker, in_thread
 
 _ERROR = "error"  # column of a batch that a worker could not make
 _EXPLAINED = (WeftError, OSError)  # what workers raise that says itself what was expected and found
+_LOOK_S = 1.0  # between looks at whether nodes live
 _TASK_RETRIES = 3  # of a task whose worker died; its exceptions are not retried
 
 
@@ -60,9 +61,17 @@ def stream(batches: Sequence[pa.Table], stages: Sequence[Stage]) -> Generator[pa
 
 
 def run_tasks(
-    run: Callable[[Task], Result], tasks: Sequence[Task], *, gpus: float = 0.0, here: bool = False
+    run: Callable[[Task], Result],
+    tasks: Sequence[Task],
+    *,
+    cpus: float = 1.0,
+    gpus: float = 0.0,
+    here: bool = False,
+    on: Sequence[str] | None = None,
 ) -> Iterator[Result]:
-    """Run a function on every task, side by side on the cluster or on this host; results in the order of the tasks.
+    """Run a function on every task, side by side on the cluster, on this host, or each on the node of an id.
+
+    Results come in the order of the tasks.
 
     Each task holds `gpus` logical GPUs, and Ray shows it no others. One that holds none sees every GPU of its node,
     and has to be told to leave them alone. A host that has no CPU for the cluster, as heads often have none, runs its
@@ -74,8 +83,12 @@ def run_tasks(
     def on_a_worker(task: Task) -> Result:
         return run(task)
 
-    remote = ray.remote(max_retries=_TASK_RETRIES, num_gpus=gpus, **_placed(here=here))(on_a_worker)
-    return _results([remote.remote(task) for task in tasks])
+    held = {"num_cpus": cpus, "num_gpus": gpus}
+    remote = ray.remote(max_retries=_TASK_RETRIES, **held, **_placed(here=here))(on_a_worker)
+    if on is None:
+        return _results([remote.remote(task) for task in tasks])
+    placed = [remote.options(scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)) for node in on]
+    return _results_while(set(on), [each.remote(task) for each, task in zip(placed, tasks, strict=True)])
 
 
 def _placed(*, here: bool) -> dict[str, Any]:
@@ -91,6 +104,17 @@ def _results(pending: Sequence[Any]) -> Iterator[Any]:
             yield ray.get(result)
     except RayError as error:
         raise remote_cause(error, _EXPLAINED) from error
+
+
+def _results_while(nodes: set[str], pending: Sequence[Any]) -> Iterator[Any]:
+    """The results of tasks, as long as nodes live: Ray lets a task wait for ever that is to run on a dead one."""
+    for number, result in enumerate(pending):
+        while not ray.wait([result], timeout=_LOOK_S)[0]:
+            if not nodes <= _alive():
+                for waiting in pending[number:]:
+                    ray.cancel(waiting)
+                raise WeftError("expected every host to live while its tasks run, found that one was lost: run again")
+        yield from _results([result])
 
 
 def run_on_other_hosts(run: Callable[[], Result]) -> list[tuple[str, Result]]:
@@ -124,6 +148,13 @@ def _alive() -> set[str]:
     return {node["NodeID"] for node in ray.nodes() if node["Alive"]}
 
 
+def cluster_hosts() -> list[str]:
+    """Ids of the nodes that have a CPU for tasks, this one first if it has."""
+    own = ray.get_runtime_context().get_node_id()
+    nodes = [node["NodeID"] for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU", 0.0) >= 1.0]
+    return sorted(nodes, key=lambda node: (node != own, node))
+
+
 def cluster_cpus() -> int:
     """Logical CPUs of the cluster, at least 1."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -134,7 +165,7 @@ def cluster_gpus() -> int:
     return int(ray.cluster_resources().get("GPU", 0))
 
 
-ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, cluster_gpus, run_on_other_hosts)
+ON_CLUSTER = Executor(stream, run_tasks, cluster_cpus, cluster_gpus, run_on_other_hosts, cluster_hosts)
 """On the cluster that this process has joined."""
 
 

@@ -18,7 +18,7 @@ import shutil
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,7 +33,6 @@ from weft.runtime.storage.files import (
     sha256_of,
     sync_tree,
     write_atomically,
-    write_manifest,
 )
 from weft.runtime.storage.objects import Objects, is_url, objects_at, require_scheme
 
@@ -210,22 +209,30 @@ class WorkingCopy:
         """Bring one table up to what the store holds now; a list may come late, a name does not."""
         self._follow(_LIVE + name, name, self.objects)
 
-    def publish(self, name: str, folder: Path) -> bool:
-        """Send a complete folder, its manifest last; False where another folder has that name already."""
+    def publish(self, name: str, folder: Path, sent: Collection[str] = ()) -> bool:
+        """Send a complete folder, its manifest last; False where another folder has that name already.
+
+        Args:
+            sent: Files that other hosts have sent.
+        """
         values = read_manifest(folder)
-        below, files = _below(name, values), values["files"]
-        self._each(lambda file: self.objects.put(f"{below}/{file}", folder / file), files)
+        self.send_some(name, values, folder, [file for file in values["files"] if file not in sent])
         manifest = (folder / MANIFEST_FILE).read_bytes()
         if self.objects.create(f"{name}/{MANIFEST_FILE}", manifest):
             return True
         there = self.objects.get(f"{name}/{MANIFEST_FILE}")
         return there is not None and there.data == manifest
 
+    def send_some(self, name: str, manifest: Mapping[str, Any], folder: Path, files: Iterable[str]) -> None:
+        """Send some files of what is to be published with that manifest."""
+        below = _below(name, manifest)
+        self.each(lambda file: self.objects.put(f"{below}/{file}", folder / file), files)
+
     def rewrite(self, name: str, folder: Path) -> None:
         """Send a folder in the place of one with the same name, which is removed here and there (LES-14)."""
         values = read_manifest(folder)
         below = _below(name, values)
-        self._each(lambda file: self.objects.put(f"{below}/{file}", folder / file), values["files"])
+        self.each(lambda file: self.objects.put(f"{below}/{file}", folder / file), values["files"])
         manifest = (folder / MANIFEST_FILE).read_bytes()
         self.objects.put(f"{name}/{MANIFEST_FILE}", manifest)
         gone = [each.key for each in self.objects.list(f"{name}/") if not each.key.startswith((below, f"{name}/m"))]
@@ -264,6 +271,18 @@ class WorkingCopy:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
         return folder
+
+    def add(self, name: str, folder: Path, wanted: Callable[[str], bool]) -> None:
+        """Have the manifest and some further files of what is published in a folder of this host."""
+        if not (folder / MANIFEST_FILE).exists():
+            there = self.objects.get(f"{name}/{MANIFEST_FILE}")
+            if there is None:
+                raise StoreError(f"{self.url}: expected {name}, found none: it was removed meanwhile; run again")
+            write_atomically(folder / MANIFEST_FILE, there.data)
+        values = read_manifest(folder)
+        below, files = _below(name, values), values["files"]
+        missing = [file for file in files if wanted(file) and not (folder / file).exists()]
+        self.each(lambda file: self.fetch(f"{below}/{file}", folder / file, files[file]), missing)
 
     def manifests(self, kind: str, *others: str) -> list[Path]:
         """Folders that hold the manifests, and these alone, of all that is published below `generations`, say.
@@ -326,7 +345,7 @@ class WorkingCopy:
         """Have a folder hold the files that the store has below that name, and no others."""
         there = {each.key for each in self.objects.list(f"{name}/")}
         here = {path.relative_to(self.root).as_posix() for path in (self.root / name).rglob("*.parquet")}
-        self._each(lambda key: self._file(key, self.root / key), there - here)
+        self.each(lambda key: self.fetch(key, self.root / key), there - here)
         for gone in here - there:
             (self.root / gone).unlink(missing_ok=True)
 
@@ -359,7 +378,7 @@ class WorkingCopy:
             staged = folder / f".{name}.{secrets.token_hex(4)}"
             staged.parent.mkdir(parents=True, exist_ok=True)
             try:
-                self._file(key, staged, expected)
+                self.fetch(key, staged, expected)
                 staged.replace(folder / name)
             finally:
                 staged.unlink(missing_ok=True)
@@ -376,14 +395,12 @@ class WorkingCopy:
             return False
         staging.mkdir(parents=True)
         (staging / MANIFEST_FILE).write_bytes(there.data)
-        values = read_manifest(staging)
-        below, files = _below(name, values), values["files"]
-        self._each(lambda file: self._file(f"{below}/{file}", staging / file, files[file]), filter(wanted, files))
-        write_manifest(staging, values)
+        self.add(name, staging, wanted)
         sync_tree(staging)
         return True
 
-    def _file(self, key: str, path: Path, expected: str | None = None) -> None:
+    def fetch(self, key: str, path: Path, expected: str | None = None) -> None:
+        """Have one object in a file, in one step, and compare its SHA-256 where one is given."""
         path.parent.mkdir(parents=True, exist_ok=True)
         staged = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
@@ -396,7 +413,8 @@ class WorkingCopy:
             staged.unlink(missing_ok=True)
 
     @staticmethod
-    def _each(do: Callable[[str], None], names: Iterable[str]) -> None:
+    def each(do: Callable[[str], None], names: Iterable[str]) -> None:
+        """Do something for every name, some side by side."""
         with ThreadPoolExecutor(_AT_ONCE, "objects") as threads:
             for _ in threads.map(do, sorted(names)):
                 pass
