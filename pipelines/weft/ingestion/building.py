@@ -30,6 +30,7 @@ from weft.runtime.storage.files import verify_some
 from weft.runtime.storage.run_files import Brought, RunFiles
 
 Parts = Callable[[Manifest], Sequence[IndexPart]]
+"""The shards of a staged generation, each where it was built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def builders_of(
     # A GPU may be on another host than a shard, so none is asked for.
     hosts = executor.hosts()
     if is_small or len(hosts) < 2:
-        alone = replace(executor, tasks=partial(executor.tasks, here=True))
+        alone = replace(executor, tasks=partial(executor.tasks, here=True), gpus=lambda: 0)
         return Builders(alone, alone.tasks, alone.tasks)
     borrowed = None
     if (folder := before.folder or before.earlier) is not None:
@@ -121,9 +122,11 @@ def description(plan: IndexPlan, staged: Path, shards: int, builders: Builders, 
     """What searches of a staged generation say about it, where that is asked for; `run` has built its shards."""
     if plan.describe is None:
         return {}
-    if builders.run_files is None or shards == 1:
-        on_gpu = any(one.device == CUDA for one in plan.encoders)
+    if builders.run_files is None:
+        on_gpu = any(one.device == CUDA for one in plan.encoders) and builders.executor.gpus() != 0
         (facts,) = builders.executor.tasks(plan.describe, [staged], gpus=float(on_gpu))
+    elif shards == 1:
+        (facts,) = run(plan.describe, [staged])
     else:
         # The task that asks holds a CPU while it waits, perhaps its host's only one.
         asking = builders.run_files.spread(partial(builders.executor.tasks, cpus=0.0), builders.hosts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import groupby, islice
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ _NEAR = {"row": "BIGINT", "other": "BIGINT", "cosine": "DOUBLE"}
 _SPELLINGS = {"text": "VARCHAR", "spelling": "VARCHAR", "key": "VARCHAR"}
 _DOUBTFUL = {"label": "VARCHAR", "short": "VARCHAR", "whole": "VARCHAR"}
 _STANDS = {"label": "VARCHAR", "key": "VARCHAR", "root": "VARCHAR", "partition": "BIGINT"}
-_SURROUNDINGS = without_nulls(label=pa.string(), key=pa.string(), row=pa.int64(), vector=pa.list_(pa.float32()))
+_SURROUNDINGS = {"label": "VARCHAR", "key": "VARCHAR", "row": "BIGINT", "vector": "BLOB"}
 _NODES = "SELECT node_id, label, name, aliases, mentions FROM nodes ORDER BY node"
 _UNMET = "SELECT * FROM unmet ORDER BY ALL"
 _EDGES = """
@@ -92,16 +93,14 @@ def _names(partition: Partition) -> list[Name]:
 
 
 def list_surroundings(partition: Partition) -> None:
-    """Make the table of the texts around doubtful names, each with its vector, where there are any."""
-    rows = list(rows_of(partition.connection, "SELECT label, key, row FROM surrounding"))
-    vectors: list[list[float]] = [[] for _ in rows]
-    if rows and partition.task.graph.encoder is not None:
-        own = np.array([row for *_, row in rows], np.int64) - partition.first_row
-        vectors = unit(mapped_vectors(partition.task.vectors)[own]).tolist()
-    columns = zip(*rows, strict=True) if rows else ((), (), ())
-    arrays = [pa.array(each, kind) for each, kind in zip((*columns, vectors), _SURROUNDINGS.types, strict=True)]
-    partition.connection.register("around", pa.table(arrays, schema=_SURROUNDINGS))
-    partition.connection.execute("CREATE TABLE surroundings AS FROM around")
+    """Make the table of the texts around doubtful names, each with its stored vector, where there are any."""
+    connection, first = partition.connection, partition.first_row
+    has_vectors = partition.task.graph.encoder is not None
+    rows = rows_of(connection, "SELECT label, key, row FROM surrounding")
+    stored = mapped_vectors(partition.task.vectors) if has_vectors else None
+    create(connection, "surroundings", _SURROUNDINGS)
+    vectors = ((*names, row, b"" if stored is None else stored[row - first].tobytes()) for *names, row in rows)
+    insert(connection, "surroundings", _SURROUNDINGS, vectors)
 
 
 def _surroundings(partition: Partition) -> Mapping[Key, Sequence[float]]:
@@ -109,11 +108,11 @@ def _surroundings(partition: Partition) -> Mapping[Key, Sequence[float]]:
     if partition.task.graph.encoder is None:
         return {}
     rows = rows_of(partition.connection, "SELECT label, key, vector FROM surroundings ORDER BY label, key, row")
-    around: dict[Key, list[Sequence[float]]] = defaultdict(list)
-    for label, key, vector in rows:
-        around[label, key].append(vector)
-    some = {name: np.array(vectors[:_MOST_SURROUNDINGS], np.float64) for name, vectors in around.items()}
-    return {name: np.mean(vectors, axis=0).tolist() for name, vectors in some.items()}
+    means: dict[Key, Sequence[float]] = {}
+    for (label, key), some in groupby(rows, key=lambda row: row[:2]):
+        stored = [np.frombuffer(vector, np.float16) for *_, vector in islice(some, _MOST_SURROUNDINGS)]
+        means[label, key] = np.mean(unit(np.array(stored)).astype(np.float64), axis=0).tolist()
+    return means
 
 
 def list_similar(partition: Partition) -> None:

@@ -24,7 +24,13 @@ _CUTS = 4096  # rows that say where to cut all of them
 _MOST_PARTS = 512  # files that are written side by side
 _TOGETHER = 2_048  # rows that are sorted or cut, read at once
 _BATCH = 20_000  # rows that pass through Python at once
-_TYPES = {"VARCHAR": pa.string(), "BIGINT": pa.int64(), "DOUBLE": pa.float64(), "BOOLEAN": pa.bool_()}
+_TYPES = {
+    "VARCHAR": pa.string(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BLOB": pa.binary(),
+}
 
 Database = duckdb.DuckDBPyConnection
 """A connection, for those whose queries are more than one at a time."""
@@ -82,7 +88,7 @@ def file_rows(connection: Database, name: str, file: Path, first: int) -> None:
 
 
 def create(connection: Database, table: str, columns: Mapping[str, str]) -> None:
-    """An empty table of columns with the types VARCHAR, BIGINT, DOUBLE or BOOLEAN."""
+    """An empty table of columns with the types VARCHAR, BIGINT, DOUBLE, BOOLEAN or BLOB."""
     connection.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
 
 
