@@ -43,7 +43,7 @@ from weft.indexes.manifest import (
 )
 from weft.indexes.merge import Encoding, Merge, MergedShard, MergedTables, merge_tables
 from weft.indexes.settings import IndexSettings, MergeSettings, RevisionSettings
-from weft.indexes.shards import MapTasks, overlapping, shards_of, take_over
+from weft.indexes.shards import MapTasks, await_all, overlapping, shards_of, take_over
 from weft.indexes.text.build import MergeShards, ShardTask, build_merged, build_shard, shard_tasks
 from weft.runtime.clock import SECONDS_PER_DAY
 from weft.runtime.storage.files import file_hashes
@@ -288,10 +288,10 @@ class GenerationBuilder:
             for name, encoding in merged.encoders.items()
         }
         graph = build_graph(self._graph_task(merged, dense), self.map_shards)
-        _await(text)
-        _await(impacts)
-        _await(revised)
-        _await(self.map_shards(build_merged, self._merges(shards, tasks)))
+        await_all(text)
+        await_all(impacts)
+        await_all(revised)
+        await_all(self.map_shards(build_merged, self._merges(shards, tasks)))
         shutil.rmtree(self._work)
         folders = [_Built(number, one.folder) for number, one in enumerate(merged.shards)]
         by_shard = list(self.map_shards(_hashes, folders if len(shards) > 1 else []))
@@ -382,7 +382,7 @@ class GenerationBuilder:
         if settings.isolation.neighbours:
             some = compared_rows(sum(counts), settings.isolation)
             samples = write_samples(folders, counts, some, work / "compared", self.map_shards)
-            _await(
+            await_all(
                 self.map_shards(
                     isolate,
                     [
@@ -472,12 +472,6 @@ class GenerationBuilder:
             facts=others,
             files={},
         )
-
-
-def _await(results: Iterable[object]) -> None:
-    """Until all tasks are done; what one raised is raised here."""
-    for _ in results:
-        pass
 
 
 _TextTask = ShardTask | MergeShards | _TakeOver

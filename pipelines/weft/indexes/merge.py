@@ -26,7 +26,7 @@ from weft.indexes.dense.gather import vector_tables
 from weft.indexes.manifest import CHUNKS_FOLDER, RowsDigest, read_generation_manifest
 from weft.indexes.rows import HASH, hashes_of
 from weft.indexes.settings import MergeSettings
-from weft.indexes.shards import MapTasks, bounds, make_shards, overlapping, shard_count, shards_of, take_over
+from weft.indexes.shards import MapTasks, await_all, bounds, make_shards, overlapping, shard_count, shards_of, take_over
 from weft.runtime.storage.files import MANIFEST_FILE
 from weft.runtime.storage.run_files import Brought
 from weft.runtime.storage.tables import TableQueries
@@ -216,8 +216,7 @@ def _listed(task: Merge, run: MapTasks) -> list[Path]:
         _Listing(number, (shard / CHUNKS_FOLDER,), folder / f"before-{number:06d}", task.settings, task.base)
         for number, shard in enumerate(before)
     ]
-    for _ in run(_list, listings):
-        pass
+    await_all(run(_list, listings))
     return [each.out for each in listings]
 
 

@@ -25,6 +25,13 @@ SHARDS_FOLDER = "shards"
 MapTasks = Callable[[Callable[[Any], Any], Sequence[Any]], Iterable[Any]]
 """Runs a function on every task, like `map`: in this process as results are asked for, or at once on a cluster."""
 
+
+def await_all(results: Iterable[object]) -> None:
+    """Wait until all tasks are done; what one raised is raised here."""
+    for _ in results:
+        pass
+
+
 _PREFIX_BITS = 32  # of a hash that say which range it lies in
 _LEADING_BITS = 3
 

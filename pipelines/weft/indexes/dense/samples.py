@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from weft.domain.arrays import Ints
-from weft.indexes.shards import MapTasks, Numbering
+from weft.indexes.shards import MapTasks, Numbering, await_all
 
 VECTORS_FILE = "vectors.npy"
 
@@ -54,8 +54,7 @@ def write_samples(
 ) -> tuple[Path, ...]:
     """The same, written to a file for each shard that has any, below a folder; for `read_samples`."""
     tasks = _tasks(folders, counts, rows, out)
-    for _ in run(_write, tasks):
-        pass
+    await_all(run(_write, tasks))
     return tuple(task.out for task in tasks if task.out is not None)
 
 

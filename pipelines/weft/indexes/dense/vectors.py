@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,7 +33,7 @@ from weft.indexes.dense.samples import (
 from weft.indexes.manifest import DenseFacts
 from weft.indexes.rows import RowSet, evenly_spaced
 from weft.indexes.settings import VectorSettings
-from weft.indexes.shards import MapTasks, Numbering, Stacked, stacked, take_over
+from weft.indexes.shards import MapTasks, Numbering, Stacked, await_all, stacked, take_over
 from weft.runtime.storage.run_files import Brought
 
 FAISS_FILE = "index.faiss"
@@ -384,12 +384,12 @@ def index_vectors(
             FillTask(folder, number, task.out, filled.get(folder), task.on_gpu)
             for number, folder in enumerate(vectors.folders)
         ]
-        _await((on_gpus or run)(_fill, fills))
+        await_all((on_gpus or run)(_fill, fills))
         tuned = _tuned(vectors, facts, trained if trained and not codes else None, settings, run)
         if tuned is not None:
             device = "cuda" if _takes_gpu(tuned.codes, on_gpu=task.on_gpu) else "cpu"
             return tuned.model_copy(update={"device": device})
-    _await(run(_emptied, fills))
+    await_all(run(_emptied, fills))
     return exact
 
 
@@ -420,11 +420,6 @@ def _fill(task: FillTask) -> None:
 
 def _emptied(task: FillTask) -> None:
     (task.folder / FAISS_FILE).unlink(missing_ok=True)
-
-
-def _await(results: Iterable[object]) -> None:
-    for _ in results:
-        pass
 
 
 def _tuned(

@@ -55,7 +55,7 @@ from weft.indexes.graph.nodes import (
 from weft.indexes.graph.rounds import ALL, OWN, GraphTask, PartitionTask, Round, run_partition, run_rounds
 from weft.indexes.manifest import read_generation_manifest, tables_of
 from weft.indexes.rows import Hashes, evenly_spaced, read_hashes
-from weft.indexes.shards import MapTasks
+from weft.indexes.shards import MapTasks, await_all
 from weft.runtime.storage.files import verify_some
 
 # What a graph says of each place in it: rank, bridges, communities, degree, causes and contradictions (GRA-2).
@@ -362,8 +362,7 @@ def build_graph(task: GraphTask, run: MapTasks = map) -> dict[str, int]:
     for shard in (task.staging, *task.shards):
         shutil.rmtree(shard / GRAPH_FOLDER, ignore_errors=True)  # whatever a worker left that died over it
     counts = run_rounds(task, ROUNDS, _work, run)
-    for _ in run(analyse, [task]):
-        pass
+    await_all(run(analyse, [task]))
     kinds = {f"edges_{kind}": counts[f"edges_{kind}"] for kind in EdgeKind if f"edges_{kind}" in counts}
     unmet = {"unmet_relations": counts["unmet_relations"]} if counts["unmet_relations"] else {}
     return {"entities": counts["entities"], "edges": sum(kinds.values()), **kinds, **unmet}
